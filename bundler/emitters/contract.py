@@ -20,10 +20,10 @@ from bundler.model.runtime import RuntimeConfig
 from bundler.profiles.schema import TargetProfile
 
 __all__ = [
+    "BuiltComponent",
     "Dependency",
     "Download",
     "DownloadFile",
-    "BuiltComponent",
     "EmitRequest",
     "Emitted",
     "Emitter",
@@ -184,7 +184,7 @@ class Emitter(Protocol):
         ...
 
     def identify(self, model: str, package_name: str | None, version: str) -> Identity:
-        """What the package of a bundle called `model` is called; `package_name` is the user's, None where there is none.
+        """What the package of the bundle `model` is called; `package_name` is the user's, None where there is none.
 
         Raises `UsageError` for a name or a version that the ecosystem does not take: before anything is built.
         """

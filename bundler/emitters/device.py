@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from bundler.emitters.contract import EmitRequest
 from bundler.model.requirements import FIXED_BY, Need, describe_need
-from bundler.model.runtime import RuntimeConfig
+from bundler.model.runtime import RuntimeComponent, RuntimeConfig
 from bundler.profiles.schema import Platform
 from bundler.providers.availability import is_in_range
 from bundler.providers.needs import read_minimum
@@ -29,14 +29,28 @@ class DeviceContext:
 
 
 def describe_device(request: EmitRequest) -> DeviceContext:
-    """The facts that are known before anything has run."""
+    """The facts that are known before anything has run; with the component's name where there are several."""
     config = request.config
     return DeviceContext(
         needs=(*_describe_platform(request.profile.platform), *_describe_needs(config, request.profile.platform)),
-        fixed=tuple(f"{shorten(size.name)} = {size.size}, {FIXED_BY[size.by]}" for size in config.fixed_sizes),
+        fixed=_name_owners(
+            config,
+            lambda component: [
+                f"{shorten(size.name)} = {size.size}, {FIXED_BY[size.by]}" for size in component.fixed_sizes
+            ],
+        ),
         left_out=request.left_out,
-        unstable=tuple(shorten(name) for name in config.unstable_outputs),
-        searched=any(need.libraries for variant in config.variants for need in variant.requires.needs),
+        unstable=_name_owners(config, lambda component: [shorten(name) for name in component.unstable_outputs]),
+        searched=any(need.libraries for _, variant in config.pairs for need in variant.requires.needs),
+    )
+
+
+def _name_owners(config: RuntimeConfig, read: Callable[[RuntimeComponent], Iterable[str]]) -> tuple[str, ...]:
+    """What each component has, with its name where there are several."""
+    return tuple(
+        text if config.sole else f"{component.name}: {text}"
+        for component in config.components
+        for text in read(component)
     )
 
 
@@ -75,8 +89,8 @@ def _is_covered(need: Need, platform: Platform) -> bool:
 def _describe_needs(config: RuntimeConfig, platform: Platform) -> list[str]:
     """Each requirement once, with the variants that have it."""
     owners: dict[str, list[str]] = {}
-    for variant in config.variants:
+    for component, variant in config.pairs:
         for need in variant.requires.needs:
             if not _is_covered(need, platform):
-                owners.setdefault(describe_need(need), []).append(variant.name)
+                owners.setdefault(describe_need(need), []).append(config.label(component.name, variant.name))
     return [f"for {' and '.join(names)}: {visible(need)}" for need, names in owners.items()]

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from bundler.emitters.contract import EmitRequest
+from bundler.emitters.contract import BuiltComponent, EmitRequest
 from bundler.emitters.writing import copy_file, copy_tree
 from bundler.model.artifacts import FileRecord
 from bundler.model.codec import encode
@@ -31,17 +31,23 @@ def describe_recorded_preprocessing(record: Mapping[str, Any] | None) -> tuple[s
 
 
 def copy_payload(request: EmitRequest, payload: Path) -> None:
-    """Copy the golden set and every variant's files. Raises `DefectError` when a variant has no model."""
-    copy_tree(request.golden, payload / "golden")
-    for variant in request.config.variants:
-        for file, source in find_variant_files(request, variant):
-            copy_file(source, payload / file.path)
+    """Copy every component's golden set and its variants' files, each file once. Raises `DefectError` when a variant
+    has no model.
+    """
+    copied: dict[str, FileRecord] = {}
+    for component in request.config.components:
+        built = request.components[component.name]
+        copy_tree(built.golden, payload / component.golden)
+        for variant in component.variants:
+            for file, source in find_variant_files(built, variant):
+                if copied.setdefault(file.path, file) is file:
+                    copy_file(source, payload / file.path)
 
 
-def find_variant_files(request: EmitRequest, variant: RuntimeVariant) -> list[tuple[FileRecord, Path]]:
+def find_variant_files(built: BuiltComponent, variant: RuntimeVariant) -> list[tuple[FileRecord, Path]]:
     """The files of a variant, each with where it is kept. Raises `DefectError` when a step made none of them."""
     sources: dict[tuple[int, str], Path] = {}
-    for outcome in request.artifacts[variant.name]:
+    for outcome in built.artifacts[variant.name]:
         if outcome.folder is None or outcome.artifact is None:
             raise DefectError(f"step {outcome.step} made nothing that variant {variant.name} can ship")
         sources |= {(record.size, record.sha256): outcome.folder / record.path for record in outcome.artifact.files}

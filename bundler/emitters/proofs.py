@@ -14,16 +14,24 @@ def make_opening(request: ProofRequest, config: RuntimeConfig, need: Need) -> Op
     return Opening(
         need=need,
         cache_root=request.cache_root,
-        say=Reporter(request.listener, f"{config.model} → {config.target}").say,
+        say=Reporter(request.listener, f"{config.name} → {config.target}").say,
         sandbox=request.sandbox,
     )
 
 
-def make_unproven(variant: str, reason: str, *, passed: bool | None = None) -> VariantProof:
+def make_unproven(component: str, variant: str, reason: str, *, passed: bool | None = None) -> VariantProof:
     """A variant of which nothing was compared; `passed` is False where that is a failure."""
-    return VariantProof(variant=variant, level="resolved", passed=passed, comparison=None, reason=reason, figures={})
+    return VariantProof(
+        component=component,
+        variant=variant,
+        level="resolved",
+        passed=passed,
+        comparison=None,
+        reason=reason,
+        figures={},
+    )
 
 
 def leave_unproven(config: RuntimeConfig, reason: str) -> tuple[VariantProof, ...]:
     """All variants of a bundle that is not run."""
-    return tuple(make_unproven(variant.name, reason) for variant in config.variants)
+    return tuple(make_unproven(component.name, variant.name, reason) for component, variant in config.pairs)
