@@ -8,7 +8,7 @@ from typing import Any
 
 from bundler.model.codec import decode
 from bundler.model.manifest import CheckRecord, OutputCheck
-from bundler.model.plan import BuildPlan
+from bundler.model.plan import ComponentPlan
 from bundler.model.reference import ReferenceFigures
 from bundler.model.results import Comparison, OutputComparison, StepOutcome
 from bundler.reporting.figures import name_figure
@@ -27,7 +27,7 @@ _FIGURES = (
 )
 
 
-def make_checks(plan: BuildPlan, outcomes: Sequence[StepOutcome]) -> tuple[CheckRecord, ...]:
+def make_checks(plan: ComponentPlan, outcomes: Sequence[StepOutcome]) -> tuple[CheckRecord, ...]:
     """One check for each comparison, in the order of the plan. One that several variants share has no variant."""
     found = {outcome.step: outcome for outcome in outcomes if outcome.stage == "compare"}
     return tuple(

@@ -8,41 +8,54 @@ from dataclasses import dataclass, field
 
 from bundler.model.attempts import Frontier
 from bundler.model.facts import ModelFacts
-from bundler.model.manifest import Manifest
+from bundler.model.manifest import ComponentRecord, Manifest
 from bundler.model.measurement import Measurement
 from bundler.model.open_sizes import NOBODY, Asker
-from bundler.model.plan import BuildPlan
+from bundler.model.plan import ComponentPlan
 from bundler.model.proof import Download, VariantProof
 from bundler.model.results import StepOutcome
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ReportData:
-    """The whole input of a report. `outcomes` are in the order of the plan, the inspection first. `bundle_bytes` are
-    those of all files of the bundle.
-
-    `unmeasured` says why there are no measurements, `is_brief` that they took no longer than a build spends on them
-    unless it is asked for more; `unassigned` why the assignment of nodes is not known;
-    `assignments` counts nodes by provider for each variant. `phases` are seconds outside the steps (`emit`, `prove`).
-    `asker` is whom hints on sizes address. `downloads` are for web bundles; `frontiers` for precisions that were
-    chosen by measuring.
+class ComponentReport:
+    """What a report shows of one component. `outcomes` are those of all its steps, the inspection first; `proofs` and
+    `measurements` are its own. `asker` is whom hints on sizes address; `frontiers` are for precisions that were chosen
+    by measuring.
     """
 
-    plan: BuildPlan
+    plan: ComponentPlan
     outcomes: Sequence[StepOutcome]
     facts: ModelFacts
-    manifest: Manifest
-    bundle_bytes: int
+    record: ComponentRecord
     proofs: Sequence[VariantProof] = ()
     measurements: Sequence[Measurement] = ()
+    asker: Asker = NOBODY
+    frontiers: tuple[Frontier, ...] = ()
+
+    @property
+    def assignments(self) -> dict[str, Mapping[str, int]]:
+        """Nodes by provider for each variant whose runtime counted them."""
+        return {proof.variant: proof.nodes for proof in self.proofs if proof.nodes}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReportData:
+    """The whole input of a report. `components` are in the order of the manifest's; `bundle_bytes` are those of all
+    files of the bundle.
+
+    `unmeasured` says why there are no measurements, `is_brief` that they took no longer than a build spends on them
+    unless it is asked for more; `unassigned` why the assignment of nodes is not known. `phases` are seconds outside the
+    steps (`emit`, `prove`). `downloads` are for web bundles.
+    """
+
+    manifest: Manifest
+    components: tuple[ComponentReport, ...]
+    bundle_bytes: int
     unmeasured: str = "nothing was run"
     is_brief: bool = False
-    assignments: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     unassigned: str = "no runtime reported the assignment of nodes to providers"
     phases: Mapping[str, float] = field(default_factory=dict)
-    asker: Asker = NOBODY
     downloads: Sequence[Download] = ()
-    frontiers: tuple[Frontier, ...] = ()
     log: Sequence[str] = ()
 
 

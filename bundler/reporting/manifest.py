@@ -18,6 +18,7 @@ from bundler.model.manifest import (
     MANIFEST_NAME,
     MANIFEST_SCHEMA,
     ArtifactRecord,
+    ComponentRecord,
     GateRecord,
     GoldenRecord,
     Manifest,
@@ -30,10 +31,11 @@ from bundler.model.manifest import (
     parse_manifest,
     read_manifest_bytes,
 )
-from bundler.model.plan import HOST, BuildPlan, Step
+from bundler.model.plan import HOST, BuildPlan, ComponentPlan, Step
 from bundler.model.proof import Emitted
 from bundler.model.results import StepOutcome
-from bundler.model.runtime import RuntimeConfig, RuntimeVariant
+from bundler.model.runtime import RuntimeComponent, RuntimeConfig, RuntimeVariant
+from bundler.model.upgrading import upgrade_manifest
 from bundler.profiles.places import describe_profile, name_command
 from bundler.profiles.schema import TargetProfile
 from bundler.reporting.checks import make_checks
@@ -47,52 +49,72 @@ _MACHINE_INGREDIENTS = {"machine", "python"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RecordedComponent:
+    """What a manifest records of one component beside its plan. `outcomes` are those of all its steps, in any order."""
+
+    facts: ModelFacts
+    outcomes: Sequence[StepOutcome]
+    gate: GateRecord
+    golden: GoldenRecord
+    synthetic_inputs: bool
+    reservations: tuple[str, ...] = ()
+    shortfalls: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ManifestRequest:
-    """All that a manifest records beside the files. `outcomes` may be in any order; `known` are digests, by path, of
-    files that need not be hashed again.
+    """All that a manifest records beside the files. `components` are by name; `known` are digests, by path, of files
+    that need not be hashed again; `budget_mb` holds limits in 1,000,000 bytes.
     """
 
     plan: BuildPlan
     profile: TargetProfile
-    facts: ModelFacts
     config: RuntimeConfig
     emitted: Emitted
-    outcomes: Sequence[StepOutcome]
-    gate: GateRecord
+    components: Mapping[str, RecordedComponent]
     proof: ProofRecord
-    synthetic_inputs: bool
-    golden: GoldenRecord
-    reservations: tuple[str, ...] = ()
-    shortfalls: tuple[str, ...] = ()
+    budget_mb: Mapping[str, float] = field(default_factory=dict)
     known: Mapping[str, str] = field(default_factory=dict)
 
 
 def make_manifest(bundle: Path, request: ManifestRequest) -> Manifest:
     """The manifest of the finished folder `bundle`. Hashes its files, except `bundle.json` and what is `known`."""
-    plan, profile, config = request.plan, request.profile, request.config
+    plan, profile = request.plan, request.profile
     return Manifest(
         schema=MANIFEST_SCHEMA,
         bundler=__version__,
+        name=request.config.name,
         runtime=RuntimeRecord(package=profile.runtime.package, version=profile.runtime.version),
-        model=ModelRecord(name=config.model, digest=config.model_digest, size=request.facts.total_bytes),
         target=TargetRecord(id=profile.id, title=profile.title, profile_digest=digest_json(describe_profile(profile))),
         ecosystem=plan.emitter,
         format=plan.format,
         package=request.emitted.package,
         payload=request.emitted.payload,
-        synthetic_inputs=request.synthetic_inputs,
-        unstable_outputs=config.unstable_outputs,
-        variants=tuple(_variant(variant) for variant in config.variants),
+        components=tuple(
+            _record_component(part, request.config.component(part.name), request.components[part.name])
+            for part in plan.components
+        ),
         files=list_files(bundle, request.known),
-        stages=tuple(_stage(outcome, plan) for outcome in order_outcomes(plan, request.outcomes)),
-        decisions=plan.decisions,
-        checks=make_checks(plan, request.outcomes),
-        gate=request.gate,
         proof=request.proof,
-        reservations=request.reservations,
-        shortfalls=request.shortfalls,
-        golden=request.golden,
-        artifacts=tuple(_list_artifacts(plan, request.outcomes)),
+        budget_mb=request.budget_mb,
+    )
+
+
+def _record_component(plan: ComponentPlan, component: RuntimeComponent, built: RecordedComponent) -> ComponentRecord:
+    return ComponentRecord(
+        name=component.name,
+        model=ModelRecord(name=component.model, digest=component.model_digest, size=built.facts.total_bytes),
+        synthetic_inputs=built.synthetic_inputs,
+        unstable_outputs=component.unstable_outputs,
+        variants=tuple(_variant(variant) for variant in component.variants),
+        stages=tuple(_stage(outcome, plan) for outcome in order_outcomes(plan, built.outcomes)),
+        decisions=plan.decisions,
+        checks=make_checks(plan, built.outcomes),
+        gate=built.gate,
+        reservations=built.reservations,
+        shortfalls=built.shortfalls,
+        golden=built.golden,
+        artifacts=tuple(_list_artifacts(plan, built.outcomes)),
     )
 
 
@@ -123,7 +145,7 @@ def read_manifest(bundle: Path, content: bytes | None = None) -> Manifest:
     """
     from pydantic import TypeAdapter, ValidationError  # noqa: PLC0415 - heavy, and only readers need it
 
-    data = parse_manifest(bundle, read_manifest_bytes(bundle) if content is None else content)
+    data = upgrade_manifest(parse_manifest(bundle, read_manifest_bytes(bundle) if content is None else content))
     try:
         return TypeAdapter(Manifest).validate_json(json.dumps(data), strict=True)
     except ValidationError as error:
@@ -150,7 +172,7 @@ def _variant(variant: RuntimeVariant) -> VariantRecord:
     )
 
 
-def _list_artifacts(plan: BuildPlan, outcomes: Sequence[StepOutcome]) -> Iterator[ArtifactRecord]:
+def _list_artifacts(plan: ComponentPlan, outcomes: Sequence[StepOutcome]) -> Iterator[ArtifactRecord]:
     found = {outcome.step: outcome.artifact for outcome in outcomes}
     for planned in plan.artifacts:
         artifact = found.get(planned.step)
@@ -164,7 +186,7 @@ def _list_artifacts(plan: BuildPlan, outcomes: Sequence[StepOutcome]) -> Iterato
             )
 
 
-def _stage(outcome: StepOutcome, plan: BuildPlan) -> StageRecord:
+def _stage(outcome: StepOutcome, plan: ComponentPlan) -> StageRecord:
     step = _find_step(plan, outcome.step)
     facts = {name: fact for name, fact in outcome.facts.items() if name not in _RECORDED_ELSEWHERE}
     return StageRecord(
@@ -182,13 +204,13 @@ def _stage(outcome: StepOutcome, plan: BuildPlan) -> StageRecord:
     )
 
 
-def order_outcomes(plan: BuildPlan, outcomes: Sequence[StepOutcome]) -> list[StepOutcome]:
+def order_outcomes(plan: ComponentPlan, outcomes: Sequence[StepOutcome]) -> list[StepOutcome]:
     """The outcomes in the order of the plan; those of steps before the plan come first."""
     places = {step.id: place for place, step in enumerate(plan.steps)}
     return sorted(outcomes, key=lambda outcome: places.get(outcome.step, -1))
 
 
-def _find_step(plan: BuildPlan, step_id: str) -> Step | None:
+def _find_step(plan: ComponentPlan, step_id: str) -> Step | None:
     """The step with this id; None for the inspection, which comes before any plan."""
     return next((step for step in plan.steps if step.id == step_id), None)
 

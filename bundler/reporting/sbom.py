@@ -12,7 +12,7 @@ from bundler import __version__
 from bundler.model.digests import digest_json
 from bundler.model.manifest import ModelRecord, RuntimeRecord
 from bundler.model.proof import Dependency
-from bundler.model.runtime import RuntimeConfig
+from bundler.model.runtime import RuntimeComponent, RuntimeConfig
 
 SBOM_NAME = "sbom.cdx.json"
 _NAMESPACE = uuid.uuid5(uuid.NAMESPACE_DNS, "sbom.bundler")
@@ -31,17 +31,17 @@ def render_sbom(
     name: str,
     version: str,
     config: RuntimeConfig,
-    model: ModelRecord,
+    models: Mapping[str, ModelRecord],
     runtime: RuntimeRecord,
-    components: Sequence[Dependency],
+    dependencies: Sequence[Dependency],
 ) -> str:
-    """CycloneDX 1.7 JSON for the bundle `name` with its third-party components.
+    """CycloneDX 1.7 JSON for the bundle `name` with its dependencies and its `models`, by component.
 
     Equal arguments give equal text: the serial number is derived from the content, and there is no timestamp. The text
     is that of `cyclonedx-python-lib`, which takes longer to import than most steps of a build take.
     """
-    vendored = _unique(components)
-    parts = [*map(_vendored_entry, vendored), _model_entry(model, config)]
+    vendored = _unique(dependencies)
+    parts = [*map(_vendored_entry, vendored), *_list_models(models, config)]
     needed = sorted(part["bom-ref"] for part in parts)
     tool = {"bom-ref": "tool:bundler", "name": "bundler", "type": "application", "version": __version__}
     bill = {
@@ -68,19 +68,19 @@ def preload() -> None:
     del packageurl, licenses
 
 
-def _serial_number(name: str, version: str, config: RuntimeConfig, components: Sequence[Dependency]) -> uuid.UUID:
-    content = digest_json([name, version, __version__, config, [digest_json(component) for component in components]])
+def _serial_number(name: str, version: str, config: RuntimeConfig, dependencies: Sequence[Dependency]) -> uuid.UUID:
+    content = digest_json([name, version, __version__, config, [digest_json(known) for known in dependencies]])
     return uuid.uuid5(_NAMESPACE, content)
 
 
-def _unique(components: Sequence[Dependency]) -> list[Dependency]:
-    """Each component once, sorted."""
-    known = {_reference(component): component for component in components}
+def _unique(dependencies: Sequence[Dependency]) -> list[Dependency]:
+    """Each dependency once, sorted."""
+    known = {_reference(dependency): dependency for dependency in dependencies}
     return [known[reference] for reference in sorted(known)]
 
 
-def _reference(component: Dependency) -> str:
-    return f"{component.purl}#{component.sha256 or component.file or ''}"
+def _reference(dependency: Dependency) -> str:
+    return f"{dependency.purl}#{dependency.sha256 or dependency.file or ''}"
 
 
 def _rank(entry: Entry) -> tuple[str, ...]:
@@ -106,14 +106,22 @@ def _hashes(digest: str) -> list[Entry]:
     return [{"alg": "SHA-256", "content": digest}]
 
 
-def _model_entry(model: ModelRecord, config: RuntimeConfig) -> Entry:
+def _list_models(models: Mapping[str, ModelRecord], config: RuntimeConfig) -> list[Entry]:
+    """The model of each component; only where there are several do its references bear the component's name."""
+    return [
+        _model_entry(models[component.name], component, "model" if config.sole else f"model:{component.name}")
+        for component in config.components
+    ]
+
+
+def _model_entry(model: ModelRecord, component: RuntimeComponent, reference: str) -> Entry:
     files = {
         (f"variant:{variant.name}:{record.path}", f"sha256:{record.sha256}")
-        for variant in config.variants
+        for variant in component.variants
         for record in variant.files
     }
     return {
-        "bom-ref": "model",
+        "bom-ref": reference,
         "type": "machine-learning-model",
         "name": model.name,
         "hashes": _hashes(model.digest),
@@ -121,23 +129,23 @@ def _model_entry(model: ModelRecord, config: RuntimeConfig) -> Entry:
     }
 
 
-def _vendored_entry(component: Dependency) -> Entry:
+def _vendored_entry(dependency: Dependency) -> Entry:
     from packageurl import PackageURL  # noqa: PLC0415 - only a build that writes a bundle needs it
 
     entry: dict[str, Any] = {
-        "bom-ref": _reference(component),
+        "bom-ref": _reference(dependency),
         "type": "library",
-        "name": component.name,
-        "version": component.version,
+        "name": dependency.name,
+        "version": dependency.version,
     }
-    if component.purl:
-        entry["purl"] = PackageURL.from_string(component.purl).to_string()
-    if component.sha256:
-        entry["hashes"] = _hashes(component.sha256)
-    if component.licence.strip():
-        entry["licenses"] = [_licence(component.licence)]
-    if component.file:
-        entry["properties"] = [_property("file", component.file)]
+    if dependency.purl:
+        entry["purl"] = PackageURL.from_string(dependency.purl).to_string()
+    if dependency.sha256:
+        entry["hashes"] = _hashes(dependency.sha256)
+    if dependency.licence.strip():
+        entry["licenses"] = [_licence(dependency.licence)]
+    if dependency.file:
+        entry["properties"] = [_property("file", dependency.file)]
     return entry
 
 

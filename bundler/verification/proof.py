@@ -7,11 +7,11 @@ emitter claims. One that ran although some output could not have failed the comp
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from bundler.model.manifest import Manifest, ProofRecord, VariantProofRecord
+from bundler.model.manifest import ComponentRecord, Manifest, ProofRecord, VariantProofRecord
 from bundler.model.proof import PROOF_MEANINGS, Proof, VariantProof
 
 LEVELS: Final[tuple[Proof, ...]] = ("resolved", "ran-unchecked", "stand-in", "emulated", "executed")
@@ -25,22 +25,28 @@ MAX_LISTED_OUTPUTS = 3
 """Outputs that a reason names."""
 
 
-def combine_proofs(proofs: Sequence[VariantProof], unjudged: Mapping[str, str] | None = None) -> ProofRecord:
-    """The level of the whole bundle and of each variant. `unjudged` has, by output, why no comparison with the golden
-    set could fail.
-    """
-    records = tuple(_record(proof, unjudged or {}) for proof in proofs)
+Unjudged = Mapping[str, Mapping[str, str]]
+"""By component and output, why no comparison with the golden set could fail."""
+
+
+def combine_proofs(proofs: Sequence[VariantProof], unjudged: Unjudged | None = None) -> ProofRecord:
+    """The level of the whole bundle and of each variant of each component."""
+    records = tuple(_record(proof, (unjudged or {}).get(proof.component, {})) for proof in proofs)
     if not records:
         return ProofRecord(level="resolved", reason=PROOF_MEANINGS["resolved"])
     least = min(records, key=lambda record: LEVELS.index(record.level))
     return ProofRecord(level=least.level, reason=_explain(least, records), variants=records)
 
 
-def unjudged_of(manifest: Manifest) -> dict[str, str]:
-    """The outputs of a bundle that no comparison could fail, each with the reason."""
-    if manifest.golden is not None:
-        return manifest.golden.unjudged
-    return dict.fromkeys(manifest.unstable_outputs, "it differs from run to run")
+def unjudged_of(manifest: Manifest) -> dict[str, Mapping[str, str]]:
+    """The outputs of a bundle that no comparison could fail, by component, each with the reason."""
+    return {component.name: _unjudged_of(component) for component in manifest.components}
+
+
+def _unjudged_of(component: ComponentRecord) -> dict[str, str]:
+    if component.golden is not None:
+        return component.golden.unjudged
+    return dict.fromkeys(component.unstable_outputs, "it differs from run to run")
 
 
 def reaches(level: Proof, wanted: Proof) -> bool:
@@ -54,7 +60,9 @@ def _record(proof: VariantProof, unjudged: Mapping[str, str]) -> VariantProofRec
     unjudged = {**unjudged, **{name: why for name, why in _find_unjudged(proof).items() if name not in unjudged}}
     if unjudged and reaches(level, "ran-unchecked"):
         level, reason = "ran-unchecked", f"{reason}; not checked: {name_unjudged(unjudged)}"
-    record = VariantProofRecord(variant=proof.variant, level=level, passed=proof.passed, reason=reason)
+    record = VariantProofRecord(
+        component=proof.component, variant=proof.variant, level=level, passed=proof.passed, reason=reason
+    )
     if not proof.passed:
         return record
     stand_in = proof.level == "stand-in"
@@ -91,4 +99,9 @@ def _explain(least: VariantProofRecord, records: tuple[VariantProofRecord, ...])
     if least.passed:
         return PROOF_MEANINGS[least.level] + (f", by each of its {len(records)} variants" if len(records) > 1 else "")
     what = "failed its golden set" if least.passed is False else "was not run"
-    return f"variant {least.variant} {what}: {least.reason}"
+    return f"variant {label_record(least, records)} {what}: {least.reason}"
+
+
+def label_record(record: VariantProofRecord, records: Iterable[VariantProofRecord]) -> str:
+    """The variant as people read it: with its component where `records` are of several."""
+    return f"{record.component}/{record.variant}" if len({known.component for known in records}) > 1 else record.variant
