@@ -24,7 +24,8 @@ from typing import TYPE_CHECKING, Any
 from bundler.model.errors import BundlerError
 from bundler.model.events import Event, Listener, ignore
 from bundler.model.measurement import USUAL, Timing
-from bundler.pipeline.requests import BuildRequest
+from bundler.model.runtime import SOLE
+from bundler.pipeline.requests import BuildRequest, combine_requests
 from bundler.pipeline.settings import Settings
 
 if TYPE_CHECKING:
@@ -68,6 +69,7 @@ __all__ = [
     "build_all",
     "build_project",
     "check_digests",
+    "combine_requests",
     "compare",
     "examine",
     "find_project_bundles",
@@ -282,18 +284,21 @@ def find_project_pins(folder: Path | None = None) -> Mapping[str, str]:
 def bench(
     bundles: Sequence[Path],
     *,
-    baseline: Path | None = None,
+    baseline: Path | Mapping[str, Path] | None = None,
     timing: Timing = USUAL,
     on: str | None = None,
     settings: Settings = _DEFAULTS,
     listener: Listener = ignore,
 ) -> tuple[VariantTimes, ...]:
-    """Load time and latency of bundles in their own runtime, and of the ONNX file `baseline` in turn with them."""
+    """Load time and latency of bundles in their own runtime, and of the ONNX file `baseline` in turn with them: one,
+    or by component.
+    """
     from bundler.pipeline import bench as benching
     from bundler.pipeline.workspace import open_workspace
 
     with open_workspace(settings.cache_choice, 1, sandbox=settings.sandbox) as workspace:
-        return benching.bench(bundles, baseline, workspace, listener, on, timing=timing)
+        models = {SOLE: baseline} if isinstance(baseline, Path) else baseline or {}
+        return benching.bench(bundles, models, workspace, listener, on, timing=timing)
 
 
 def compare(first: Path, second: Path) -> BundleDiff:

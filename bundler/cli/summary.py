@@ -44,7 +44,7 @@ def print_failures(failures: Sequence[Failure]) -> None:
     """Print failures and their causes on standard error."""
     for failure in failures:
         request = failure.request
-        echo_lines(error_lines(failure.error, f"{request.where}{request.model} → {request.target}: "), err=True)
+        echo_lines(error_lines(failure.error, f"{request.where}{request.subject} → {request.target}: "), err=True)
 
 
 def _describe_judged(result: BuildResult) -> Iterator[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
@@ -94,7 +94,7 @@ class Identity:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProofRequest:
     """A finished bundle that is to be run on a device: `on` names it, as `NAME` or `NAME:SETTING` (None: the first that
-    suits). `model` is the original model to time beside it, where there is one; `timing` is how to time it.
+    suits). `models` are the original models to time beside it, by component; `timing` is how to time it.
     `environments` are those of the build, so that a proof has the versions that its project locked; None where a bundle
     is verified on its own. In a `sandbox`, nothing of the bundle runs outside of it.
     """
@@ -102,7 +102,7 @@ class ProofRequest:
     bundle: Path
     cache_root: Path
     listener: Listener
-    model: Path | None = None
+    models: Mapping[str, Path] = field(default_factory=dict)
     on: str | None = None
     timing: Timing = USUAL
     environments: Environments | None = None

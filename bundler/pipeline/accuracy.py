@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from bundler.model.gates import resolve_tolerance
-from bundler.model.plan import BuildPlan, Step, VariantPlan
+from bundler.model.plan import ComponentPlan, Step, VariantPlan
 from bundler.model.reference import ReferenceFigures
 from bundler.model.results import Comparison, OutputComparison, StepOutcome
 from bundler.model.runtime import Gate, Tolerance
@@ -16,7 +16,7 @@ from bundler.pipeline.results import AccuracyResult, VerifiedRun
 
 
 def find_accuracies(
-    plan: BuildPlan, outcomes: Mapping[str, StepOutcome], runs: Iterable[VerifiedRun] = ()
+    plan: ComponentPlan, outcomes: Mapping[str, StepOutcome], runs: Iterable[VerifiedRun] = ()
 ) -> tuple[AccuracyResult, ...]:
     """One for each variant, in the plan's order; none for a variant whose model nothing changed.
 
@@ -28,7 +28,7 @@ def find_accuracies(
 
 
 def _find_accuracies(
-    plan: BuildPlan, outcomes: Mapping[str, StepOutcome], runs: Mapping[str, VerifiedRun]
+    plan: ComponentPlan, outcomes: Mapping[str, StepOutcome], runs: Mapping[str, VerifiedRun]
 ) -> Iterator[AccuracyResult]:
     steps = {step.id: step for step in plan.steps}
     references = read_references(outcomes[plan.golden])

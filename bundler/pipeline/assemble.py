@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 from pathlib import PurePosixPath
 from typing import Any
@@ -13,7 +13,7 @@ from bundler.model.errors import StageError
 from bundler.model.facts import ModelFacts
 from bundler.model.fixing import adopt_outputs, fix_signature
 from bundler.model.gates import resolve_gate
-from bundler.model.plan import BuildPlan, VariantPlan
+from bundler.model.plan import MODEL, ComponentPlan, VariantPlan
 from bundler.model.reference import ReferenceFigures
 from bundler.model.results import Comparison, StepOutcome
 from bundler.model.runtime import (
@@ -21,11 +21,13 @@ from bundler.model.runtime import (
     Compatibility,
     Compiled,
     Gate,
+    RuntimeComponent,
     RuntimeConfig,
     RuntimeVariant,
 )
 from bundler.model.signature import Signature
-from bundler.profiles.schema import TargetProfile
+from bundler.pipeline.built import BuiltPart
+from bundler.pipeline.prepare import PreparedBundle
 from bundler.stages.fix_dimensions.spec import SPEC as FIX_DIMENSIONS
 from bundler.stages.fix_dimensions.spec import Facts as FixedFacts
 from bundler.stages.prepare_data.spec import SPEC as PREPARE_DATA
@@ -39,29 +41,36 @@ MIN_COMPILED_SHARE = 1e-6
 counts again, and there a compiled part of many nodes is one node."""
 
 
-def make_runtime_config(
-    plan: BuildPlan,
-    profile: TargetProfile,
-    facts: ModelFacts,
-    outcomes: Mapping[str, StepOutcome],
-    model_digest: str,
-) -> RuntimeConfig:
-    """The runtime configuration of the bundle; its variants' models lie under `models/<variant>/`, where variants of
-    equal files share the folder of the first, and their companions under `artifacts/<variant>/<stage>/`.
+def make_runtime_config(prepared: PreparedBundle, parts: Sequence[BuiltPart]) -> RuntimeConfig:
+    """The runtime configuration of the bundle.
+
+    A variant's model lies under `models/<variant>/`, its companions under `artifacts/<variant>/<stage>/`, and the
+    golden set under `golden/`; with several components each below a folder of the component's name. Variants of equal
+    files share the folder of the first.
     """
-    folders = _name_folders(plan, outcomes)
-    golden = outcomes[plan.golden]
+    folders = _name_folders(parts)
+    profile = prepared.profile
     return RuntimeConfig(
         schema=RUNTIME_SCHEMA,
-        model=facts.name,
-        model_digest=model_digest,
+        name=prepared.name,
         target=profile.id,
-        signature=_fix_ports(facts, plan, outcomes),
-        variants=tuple(
-            _variant(entry, profile, outcomes, folders[entry.name], _gate(plan, entry, outcomes))
-            for entry in plan.variants
-        ),
+        components=tuple(_component(part, folders) for part in parts),
         fallback=profile.bundle.fallback,
+        together=prepared.request.together,
+    )
+
+
+def _component(part: BuiltPart, folders: Mapping[str, str]) -> RuntimeComponent:
+    prepared, outcomes = part.prepared, part.outcomes
+    plan, facts = prepared.plan, prepared.facts
+    golden = outcomes[plan.golden]
+    return RuntimeComponent(
+        name=plan.name,
+        model=facts.name,
+        model_digest=prepared.sources[MODEL].digest,
+        signature=_fix_ports(facts, plan, outcomes),
+        variants=tuple(_variant(entry, part, folders, _gate(plan, entry, outcomes)) for entry in plan.variants),
+        golden=f"golden/{prepared.prefix}".rstrip("/"),
         golden_digest=golden.artifact.digest if golden.artifact else "",
         unstable_outputs=golden.read_facts(GoldenFacts).unstable_outputs,
         preprocessing=_preprocessing(outcomes),
@@ -75,24 +84,25 @@ def _preprocessing(outcomes: Mapping[str, StepOutcome]) -> Mapping[str, Any] | N
     return next((facts.preprocessing for facts in prepared if facts.preprocessing), None)
 
 
-def _fix_ports(facts: ModelFacts, plan: BuildPlan, outcomes: Mapping[str, StepOutcome]) -> Signature:
+def _fix_ports(facts: ModelFacts, plan: ComponentPlan, outcomes: Mapping[str, StepOutcome]) -> Signature:
     """The model's signature with the plan's sizes, and with those of its outputs that follow from them."""
     fixed = fix_signature(facts.signature, plan.fixed_sizes)
     made = next((outcome for outcome in outcomes.values() if outcome.stage == FIX_DIMENSIONS.name), None)
     return fixed if made is None else adopt_outputs(fixed, made.read_facts(FixedFacts).signature)
 
 
-def _name_folders(plan: BuildPlan, outcomes: Mapping[str, StepOutcome]) -> dict[str, str]:
-    """The folder below `models/` of each variant."""
-    first: dict[str, str] = {}
-    folders = {}
-    for variant in plan.variants:
-        artifact = outcomes[variant.model].artifact
-        folders[variant.name] = first.setdefault(artifact.digest, variant.name) if artifact else variant.name
+def _name_folders(parts: Sequence[BuiltPart]) -> dict[str, str]:
+    """The folder below `models/` of each artifact that is a variant's model, by digest."""
+    folders: dict[str, str] = {}
+    for part in parts:
+        for variant in part.prepared.plan.variants:
+            artifact = part.outcomes[variant.model].artifact
+            if artifact is not None:
+                folders.setdefault(artifact.digest, part.prepared.label(variant.name))
     return folders
 
 
-def _gate(plan: BuildPlan, variant: VariantPlan, outcomes: Mapping[str, StepOutcome]) -> Gate:
+def _gate(plan: ComponentPlan, variant: VariantPlan, outcomes: Mapping[str, StepOutcome]) -> Gate:
     """The gate of the model that ships, resolved for the golden set's outputs; fitted to the golden set where a larger
     one has judged the model.
     """
@@ -108,10 +118,11 @@ def read_references(golden: StepOutcome) -> dict[str, ReferenceFigures]:
     return {known.name: known for known in golden.read_facts(GoldenFacts).references}
 
 
-def _variant(
-    plan: VariantPlan, profile: TargetProfile, outcomes: Mapping[str, StepOutcome], folder: str, gate: Gate
-) -> RuntimeVariant:
-    root, outcome = PurePosixPath("models") / folder, outcomes[plan.model]
+def _variant(plan: VariantPlan, part: BuiltPart, folders: Mapping[str, str], gate: Gate) -> RuntimeVariant:
+    profile, outcomes = part.prepared.profile, part.outcomes
+    outcome, label = outcomes[plan.model], part.prepared.label
+    folder = folders[outcome.artifact.digest] if outcome.artifact else label(plan.name)
+    root = PurePosixPath("models") / folder
     placed = outcomes[plan.compiled].facts if plan.compiled else None
     return RuntimeVariant(
         name=plan.name,
@@ -121,7 +132,7 @@ def _variant(
             *(
                 record
                 for companion in plan.companions
-                for record in _list_files(outcomes[companion.step], PurePosixPath("artifacts") / companion.step)
+                for record in _list_files(outcomes[companion.step], PurePosixPath("artifacts") / label(companion.step))
             ),
         ),
         providers=plan.providers,

@@ -5,13 +5,13 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
 from bundler.model.errors import BundlerError
 from bundler.model.events import BuildFinished, BuildsStarted, Event, Listener, Reporter
 from bundler.pipeline.build import build
 from bundler.pipeline.package_names import warn_of_same_packages
+from bundler.pipeline.parallel import run_each
 from bundler.pipeline.plan import plan
 from bundler.pipeline.requests import BuildRequest, bundle_name
 from bundler.pipeline.results import BuildResult, BuildsInterruptedError, Failure, PlanResult
@@ -84,14 +84,7 @@ def build_all(
     for note in warn_of_same_packages(requests):
         Reporter(listener).pass_on(note)
     try:
-        if len(requests) == 1:
-            return [attempt(requests[0])]
-        with ThreadPoolExecutor(max_workers=min(jobs, len(requests))) as pool:
-            try:
-                return list(pool.map(attempt, requests))
-            except KeyboardInterrupt:
-                workspace.executor.interrupt()  # leaving the pool waits for all that it runs
-                raise
+        return run_each(attempt, requests, workspace.executor, jobs)
     except KeyboardInterrupt as error:
         raise BuildsInterruptedError(done, len(requests)) from error
 

@@ -12,6 +12,7 @@ from bundler.model.errors import UsageError, VerificationError
 from bundler.model.events import Listener, Reporter
 from bundler.model.manifest import Manifest
 from bundler.model.measurement import USUAL, Measurement, Timing
+from bundler.model.runtime import SOLE
 from bundler.pipeline.verify import check_bundle
 from bundler.pipeline.workspace import Workspace
 from bundler.reporting.claims import doubt_measurement
@@ -42,28 +43,49 @@ class VariantTimes:
 
 def bench(
     bundles: Iterable[Path],
-    baseline: Path | None,
+    baseline: Mapping[str, Path],
     workspace: Workspace,
     listener: Listener,
     on: str | None = None,
     *,
     timing: Timing = USUAL,
 ) -> tuple[VariantTimes, ...]:
-    """Time each variant that runs here in its bundle's own runtime; `baseline` is an ONNX file to time in turn with it.
+    """Time each variant that runs here in its bundle's own runtime; `baseline` has the ONNX file to time in turn with
+    it, by component (`SOLE` is that of any bundle of one model).
 
     A bundle runs its own code, so its files are held to its manifest first. Raises `UsageError` when there is no such
-    file, or a bundle cannot be timed as `timing` says, `VerificationError` when a folder is no bundle, or an altered
-    one, or none runs here.
+    file or component, or a bundle cannot be timed as `timing` says, `VerificationError` when a folder is no bundle, or
+    an altered one, or none runs here.
     """
     bundles = tuple(bundles)
-    if baseline is not None and not baseline.is_file():
-        raise UsageError(f"there is no model {baseline}", hint="give the ONNX file that the bundles were built from")
+    for model in baseline.values():
+        if not model.is_file():
+            raise UsageError(f"there is no model {model}", hint="give the ONNX file that the bundles were built from")
     _check_timing(bundles, timing)
-    requests = [workspace.request_proof(bundle, listener, on, baseline, timing) for bundle in bundles]
+    requests = [
+        workspace.request_proof(bundle, listener, on, _assign_baseline(bundle, baseline), timing) for bundle in bundles
+    ]
     found = [times for request in requests for times in _time_bundle(request)]
     if not found:
         raise _nothing_timed(bundles, timing)
     return tuple(found)
+
+
+def _assign_baseline(bundle: Path, baseline: Mapping[str, Path]) -> Mapping[str, Path]:
+    """The models to time beside this bundle's components, by their names."""
+    if not baseline:
+        return baseline
+    manifest = read_manifest(bundle)
+    if manifest.sole and set(baseline) == {SOLE}:
+        return {manifest.sole.name: baseline[SOLE]}
+    known = [component.name for component in manifest.components]
+    if set(baseline) <= set(known):
+        return baseline
+    raise UsageError(
+        f"--baseline does not say which component of {bundle} it is for",
+        details=(f"its components are {', '.join(known)}",),
+        hint=" ".join(f"--baseline {name}=MODEL" for name in known),
+    )
 
 
 def _check_timing(bundles: Sequence[Path], timing: Timing) -> None:
@@ -105,7 +127,7 @@ def _summarise(bundle: Path, manifest: Manifest, measurement: Measurement) -> Va
     return VariantTimes(
         bundle=bundle,
         target=manifest.target.id,
-        variant=measurement.variant,
+        variant=manifest.label(measurement.component, measurement.variant),
         opening=opening,
         latency=latency,
         baseline_opening=plain_opening,

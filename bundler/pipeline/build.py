@@ -3,27 +3,34 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import fields, replace
 from pathlib import Path
 
 from bundler.model.attempts import Frontier
 from bundler.model.errors import GateError
 from bundler.model.events import Listener, Reporter
-from bundler.model.plan import MODEL
 from bundler.model.results import StepOutcome
-from bundler.model.runtime import RuntimeConfig
 from bundler.pipeline.accuracy import find_accuracies
 from bundler.pipeline.assemble import make_runtime_config
+from bundler.pipeline.built import BuiltBundle, BuiltPart
 from bundler.pipeline.judging import Verdict, judge_plan
 from bundler.pipeline.memo import bundle_key, recall_bundle, remember_bundle
 from bundler.pipeline.only_sizes import settle_only_sizes
+from bundler.pipeline.parallel import run_each
 from bundler.pipeline.place import check_replaceable, put_in_place, staging_folder
 from bundler.pipeline.placement import check_placements, find_placements
 from bundler.pipeline.preloading import preload_on_start
 from bundler.pipeline.prepare import Prepared, prepare
 from bundler.pipeline.requests import BuildRequest
-from bundler.pipeline.results import BuildResult, BuildSummary, ChosenPrecision, PlacementResult, WrittenBundle
+from bundler.pipeline.results import (
+    AccuracyResult,
+    BuildResult,
+    BuildSummary,
+    ChosenPrecision,
+    PlacementResult,
+    WrittenBundle,
+)
 from bundler.pipeline.workspace import Workspace
 from bundler.planning.precision import asked_method
 from bundler.profiles.methods import AUTO
@@ -41,8 +48,40 @@ def build(request: BuildRequest, workspace: Workspace, listener: Listener) -> Bu
     began = time.perf_counter()
     listener = preload_on_start(listener, DEFAULT_EMITTER)
     prepared = prepare(request, workspace, listener)
-    final = request.output / f"{prepared.plan.model_name}-{prepared.profile.id}"
+    final = request.output / f"{prepared.name}-{prepared.profile.id}"
     check_replaceable(final)
+    parts = run_each(lambda part: _build_component(part, workspace, listener), prepared.parts, workspace.executor)
+    bundle = BuiltBundle(prepared=prepared, parts=tuple(parts), config=make_runtime_config(prepared, parts))
+    root = workspace.cache.root
+    key = bundle_key(bundle)
+    summary = recall_bundle(root, final, key)
+    if summary is None and request.prove and not request.measure:  # brief figures do not replace those of --measure
+        summary = recall_bundle(root, final, bundle_key(bundle.measured()))
+    fresh = summary is None
+    if summary is None:
+        summary = _write(bundle, final=final, workspace=workspace, reporter=Reporter(listener, prepared.title))
+        remember_bundle(root, final, key, summary)
+    return BuildResult(
+        **{item.name: getattr(summary, item.name) for item in fields(WrittenBundle)},
+        name=prepared.name,
+        target=prepared.profile.id,
+        bundle=final,
+        report=report_folder(final) / "report.html",
+        format=prepared.format,
+        up_to_date=not fresh,
+        source_bytes=sum(part.prepared.facts.total_bytes for part in parts),
+        seconds=time.perf_counter() - began,
+        precisions=tuple(_describe_choice(frontier, part) for part in parts for frontier in part.prepared.frontiers),
+        placements=tuple(found for part in parts for found in _placements(part.prepared, part.outcomes)),
+        accuracies=tuple(found for part in parts for found in _find_accuracies(part, summary)),
+        decisions={
+            part.prepared.label(name): choice for part in parts for name, choice in part.prepared.decisions.items()
+        },
+    )
+
+
+def _build_component(prepared: Prepared, workspace: Workspace, listener: Listener) -> BuiltPart:
+    """Run a component's steps, and hold it to its gates."""
     reporter = Reporter(listener, prepared.title)
     for note in prepared.plan.notes:
         reporter.pass_on(note)
@@ -51,40 +90,20 @@ def build(request: BuildRequest, workspace: Workspace, listener: Listener) -> Bu
     prepared = replace(prepared, plan=settle_only_sizes(prepared.plan, prepared.facts.signature, outcomes))
     check_placements(prepared.plan, outcomes, reporter)
     check_gates(prepared, outcomes, workspace, reporter)
-    digest = prepared.sources[MODEL].digest
-    config = make_runtime_config(prepared.plan, prepared.profile, prepared.facts, outcomes, digest)
-    root = workspace.cache.root
-    key = bundle_key(prepared, config, outcomes)
-    summary = recall_bundle(root, final, key)
-    if summary is None and request.prove and not request.measure:  # brief figures do not replace those of --measure
-        measured = replace(prepared, request=replace(prepared.request, measure=True))
-        summary = recall_bundle(root, final, bundle_key(measured, config, outcomes))
-    fresh = summary is None
-    if summary is None:
-        summary = _write(prepared, config, outcomes, final=final, workspace=workspace, reporter=reporter)
-        remember_bundle(root, final, key, summary)
-    return BuildResult(
-        **{item.name: getattr(summary, item.name) for item in fields(WrittenBundle)},
-        name=prepared.plan.model_name,
-        target=prepared.profile.id,
-        bundle=final,
-        report=report_folder(final) / "report.html",
-        format=prepared.plan.format,
-        up_to_date=not fresh,
-        source_bytes=prepared.facts.total_bytes,
-        seconds=time.perf_counter() - began,
-        precisions=tuple(_describe_choice(frontier) for frontier in prepared.frontiers),
-        placements=_placements(prepared, outcomes),
-        accuracies=find_accuracies(prepared.plan, outcomes, summary.runs),
-        decisions=prepared.decisions,
-    )
+    return BuiltPart(prepared=prepared, outcomes=outcomes)
+
+
+def _find_accuracies(part: BuiltPart, summary: BuildSummary) -> Iterator[AccuracyResult]:
+    runs = [run for run in summary.runs if run.component == part.prepared.plan.name]
+    for found in find_accuracies(part.prepared.plan, part.outcomes, runs):
+        yield replace(found, variant=part.prepared.label(found.variant))
 
 
 def _placements(prepared: Prepared, outcomes: Mapping[str, StepOutcome]) -> tuple[PlacementResult, ...]:
     facts = prepared.settled.facts
     return tuple(
         PlacementResult(
-            variant=variant.name,
+            variant=prepared.label(variant.name),
             provider=found.provider,
             assigned=found.assigned,
             total=found.assigned + found.left,
@@ -105,24 +124,13 @@ def _settle(prepared: Prepared, workspace: Workspace, reporter: Reporter) -> Pre
     return settle_precision(prepared, workspace, reporter)
 
 
-def _write(
-    prepared: Prepared,
-    config: RuntimeConfig,
-    outcomes: Mapping[str, StepOutcome],
-    *,
-    final: Path,
-    workspace: Workspace,
-    reporter: Reporter,
-) -> BuildSummary:
+def _write(bundle: BuiltBundle, *, final: Path, workspace: Workspace, reporter: Reporter) -> BuildSummary:
     """Emit, verify and put into place. Its imports (templates, bill of materials) cost nothing to a rebuild."""
     from bundler.pipeline.finish import FinishRequest, finish_bundle, write_report  # noqa: PLC0415 - see above
 
     with staging_folder(final) as staged:
-        finishing = FinishRequest(
-            prepared=prepared, config=config, outcomes=outcomes, staged=staged, workspace=workspace, reporter=reporter
-        )
-        finished = finish_bundle(finishing)
-        put_in_place(staged, final, lambda: write_report(prepared, outcomes, finished, report_folder(final)))
+        finished = finish_bundle(FinishRequest(bundle=bundle, staged=staged, workspace=workspace, reporter=reporter))
+        put_in_place(staged, final, lambda: write_report(bundle, finished, report_folder(final)))
     return finished.summary
 
 
@@ -175,10 +183,10 @@ def _gate_hint(verdict: Verdict) -> str:
     return f"lower the level with --set optimization.level=basic, or widen the gate with --set {verdict.setting}"
 
 
-def _describe_choice(frontier: Frontier) -> ChosenPrecision:
+def _describe_choice(frontier: Frontier, part: BuiltPart) -> ChosenPrecision:
     chosen = next((attempt for attempt in frontier.attempts if attempt.state == "chosen"), None)
     return ChosenPrecision(
-        variant=frontier.variant,
+        variant=part.prepared.label(frontier.variant),
         method=frontier.chosen,
         ratio=chosen.ratio if chosen else None,
         timing=frontier.timing,

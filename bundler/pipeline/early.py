@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from bundler.execution.sources import digest_source, is_known
 from bundler.model.plan import MODEL
 from bundler.pipeline.model_file import check_model_path
-from bundler.pipeline.requests import BuildRequest, bundle_name
+from bundler.pipeline.requests import BuildRequest, bundle_name, list_parts
 from bundler.pipeline.workspace import Workspace
 from bundler.planning.inspection import inspect_step
 
@@ -19,7 +19,8 @@ TOOLS = ("bundler.stages.inspect.run", "bundler.stages.record_golden.run")
 
 def start_early(workspace: Workspace, requests: Iterable[BuildRequest]) -> None:
     """Start a worker for the first model that this cache has not seen, and inspect it there, while we load the rest."""
-    unknown = next((request for request in requests if not is_known(request.model, workspace.cache)), None)
+    parts = (part for request in requests for part in list_parts(request).values())
+    unknown = next((part for part in parts if not is_known(part.model, workspace.cache)), None)
     if unknown is not None:
         workspace.executor.warm(unknown.model, imports=TOOLS)
         threading.Thread(target=_inspect, args=(workspace, unknown), daemon=True).start()

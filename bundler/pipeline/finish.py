@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from bundler.emitters.contract import EmitRequest, Emitter, ProofRequest, Untimed
+from bundler.emitters.contract import BuiltComponent, EmitRequest, Emitter, ProofRequest, Untimed
 from bundler.emitters.registry import find_emitter
 from bundler.emitters.verified import write_verification
 from bundler.emitters.writing import write_text
@@ -19,18 +19,18 @@ from bundler.model.manifest import MANIFEST_NAME, GateRecord, Manifest, ModelRec
 from bundler.model.measurement import USUAL, Measurement, Timing
 from bundler.model.plan import MODEL, variant_artifacts
 from bundler.model.proof import Download, Emitted, VariantProof
-from bundler.model.results import StepOutcome
 from bundler.model.runtime import RuntimeConfig
+from bundler.pipeline.built import BuiltBundle, BuiltPart
 from bundler.pipeline.golden import describe_golden, record_golden
 from bundler.pipeline.judging import METRIC_STAGE
 from bundler.pipeline.measuring import choose_timing, explain_too_slow
 from bundler.pipeline.placement import describe_shortfalls
-from bundler.pipeline.prepare import Prepared, describe_left_out
+from bundler.pipeline.prepare import Prepared, PreparedBundle, describe_left_out
 from bundler.pipeline.results import BuildSummary, FirstVisit, MetricResult, VerifiedRun
 from bundler.pipeline.workspace import Workspace
 from bundler.planning.data import CALIBRATED
-from bundler.reporting.data import ReportData
-from bundler.reporting.manifest import ManifestRequest, make_manifest, write_manifest
+from bundler.reporting.data import ComponentReport, ReportData
+from bundler.reporting.manifest import ManifestRequest, RecordedComponent, make_manifest, write_manifest
 from bundler.reporting.notices import NOTICES_NAME, render_notices
 from bundler.reporting.report import write_report as write_report_files
 from bundler.reporting.sbom import SBOM_NAME, render_sbom
@@ -46,12 +46,20 @@ MEGABYTE = 1_000_000
 class FinishRequest:
     """What was prepared and executed, and the staging folder that the bundle is written into."""
 
-    prepared: Prepared
-    config: RuntimeConfig
-    outcomes: Mapping[str, StepOutcome]
+    bundle: BuiltBundle
     staged: Path
     workspace: Workspace
     reporter: Reporter
+
+    @property
+    def prepared(self) -> PreparedBundle:
+        """The request with its plans."""
+        return self.bundle.prepared
+
+    @property
+    def emitter(self) -> Emitter:
+        """What writes and runs the bundle."""
+        return find_emitter(self.prepared.emitter)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,7 +111,11 @@ def _describe_verification(request: FinishRequest, manifest: Manifest) -> tuple[
     """Put what was verified into the README, which was written before, and both into the manifest. Returns it with the
     bytes of the bundle.
     """
-    golden = (describe_golden(manifest.golden),) if manifest.golden else ()
+    golden = (
+        f"{'' if manifest.sole else f'{component.name}: '}{describe_golden(component.golden)}"
+        for component in manifest.components
+        if component.golden
+    )
     lines = (*describe_verification(manifest.proof, BUILDING_HOST), *manifest.shortfalls, *golden)
     changed = write_verification(request.staged, lines)
     if changed is not None:
@@ -132,41 +144,52 @@ def _timed(request: FinishRequest, phases: dict[str, float], name: str) -> Itera
 
 
 def _emit(request: FinishRequest) -> Emitted:
-    prepared, outcomes = request.prepared, request.outcomes
+    prepared = request.prepared
+    emission = EmitRequest(
+        config=request.bundle.config,
+        components={part.prepared.plan.name: _describe_component(part) for part in request.bundle.parts},
+        profile=prepared.profile,
+        format=prepared.format,
+        version=prepared.request.version,
+        package_name=prepared.request.package_name,
+        environments=request.workspace.environments,
+        reporter=request.reporter,
+    )
+    return request.emitter.emit(emission, request.staged)
+
+
+def _describe_component(part: BuiltPart) -> BuiltComponent:
+    prepared, outcomes = part.prepared, part.outcomes
     golden = outcomes[prepared.plan.golden].folder
     if golden is None:
         raise VerificationError(f"{prepared.title}: the golden set was not recorded")
-    emission = EmitRequest(
-        config=request.config,
+    return BuiltComponent(
         facts=prepared.facts,
-        profile=prepared.profile,
-        format=prepared.plan.format,
-        version=prepared.request.version,
-        package_name=prepared.request.package_name,
         artifacts={
             variant.name: tuple(outcomes[artifact.step] for artifact in variant_artifacts(variant))
             for variant in prepared.plan.variants
         },
         golden=golden,
-        environments=request.workspace.environments,
-        reporter=request.reporter,
         left_out=tuple(f"{decision.subject}: {decision.reason}" for decision in prepared.settled.left_out),
     )
-    return find_emitter(prepared.plan.emitter).emit(emission, request.staged)
 
 
 def _write_notices(request: FinishRequest, emitted: Emitted) -> None:
-    prepared, config, staged = request.prepared, request.config, request.staged
-    name = f"{prepared.plan.model_name}-{prepared.profile.id}"
+    prepared, config, staged = request.prepared, request.bundle.config, request.staged
+    name = f"{prepared.name}-{prepared.profile.id}"
     runtime = RuntimeRecord(package=prepared.profile.runtime.package, version=prepared.profile.runtime.version)
-    model = ModelRecord(name=config.model, digest=config.model_digest, size=prepared.facts.total_bytes)
+    sizes = {part.prepared.plan.name: part.prepared.facts.total_bytes for part in request.bundle.parts}
+    models = {
+        component.name: ModelRecord(name=component.model, digest=component.model_digest, size=sizes[component.name])
+        for component in config.components
+    }
     bill = render_sbom(
         name=name,
         version=prepared.request.version,
         config=config,
-        model=model,
+        models=models,
         runtime=runtime,
-        components=emitted.dependencies,
+        dependencies=emitted.dependencies,
     )
     write_text(staged / SBOM_NAME, bill)
     write_text(staged / NOTICES_NAME, render_notices(name, emitted.dependencies))
@@ -174,30 +197,35 @@ def _write_notices(request: FinishRequest, emitted: Emitted) -> None:
 
 def _write_manifest(request: FinishRequest, emitted: Emitted) -> tuple[Manifest, int]:
     """The manifest before anything is verified, and the bytes of the bundle with it."""
-    prepared, outcomes = request.prepared, request.outcomes
+    prepared, config = request.prepared, request.bundle.config
     budget = prepared.profile.budget
     limits = {"model": budget.model_mb, "bundle": budget.bundle_mb, "download": budget.download_mb}
     described = ManifestRequest(
         plan=prepared.plan,
         profile=prepared.profile,
-        facts=prepared.facts,
-        config=request.config,
+        config=config,
         emitted=emitted,
         known=_known_digests(request, emitted),
-        outcomes=(*prepared.earlier, *outcomes.values()),
-        gate=GateRecord(
-            gates=prepared.plan.gates,
-            passed=True,
-            budget_mb={name: limit for name, limit in limits.items() if limit is not None},
-        ),
+        components={part.prepared.plan.name: _record_component(part, config) for part in request.bundle.parts},
         proof=combine_proofs(()),
-        golden=record_golden(prepared.plan, outcomes, request.config),
-        synthetic_inputs=outcomes[prepared.plan.golden].read_facts(GoldenFacts).synthetic,
-        reservations=_reservations(prepared),
-        shortfalls=describe_shortfalls(prepared.plan, outcomes),
+        budget_mb={name: limit for name, limit in limits.items() if limit is not None},
     )
     manifest = make_manifest(request.staged, described)
     return manifest, write_manifest(request.staged, manifest)
+
+
+def _record_component(part: BuiltPart, config: RuntimeConfig) -> RecordedComponent:
+    prepared, outcomes = part.prepared, part.outcomes
+    plan = prepared.plan
+    return RecordedComponent(
+        facts=prepared.facts,
+        outcomes=(*prepared.earlier, *outcomes.values()),
+        gate=GateRecord(gates=plan.gates, passed=True),
+        golden=record_golden(plan, outcomes, config.component(plan.name)),
+        synthetic_inputs=outcomes[plan.golden].read_facts(GoldenFacts).synthetic,
+        reservations=_reservations(prepared),
+        shortfalls=describe_shortfalls(plan, outcomes),
+    )
 
 
 def _reservations(prepared: Prepared) -> tuple[str, ...]:
@@ -213,31 +241,33 @@ def _known_digests(request: FinishRequest, emitted: Emitted) -> dict[str, str]:
     """Digests of what was copied from where it is kept by digest: vendored files and, in the open, the models."""
     known = {part.file: part.sha256 for part in emitted.dependencies if part.file and part.sha256}
     if emitted.payload is not None:
-        files = [record for variant in request.config.variants for record in variant.files]
+        files = [record for _, variant in request.bundle.config.pairs for record in variant.files]
         known |= {f"{emitted.payload}/{record.path}": record.sha256 for record in files}
     return known
 
 
-def _weigh_models(request: FinishRequest) -> dict[str, int]:
-    """Bytes of each variant's model, without its companions."""
-    artifacts = {variant.name: request.outcomes[variant.model].artifact for variant in request.prepared.plan.variants}
+def _weigh_models(part: BuiltPart) -> dict[str, int]:
+    """Bytes of each variant's model, by its label, without its companions."""
+    variants = part.prepared.plan.variants
+    artifacts = {part.prepared.label(variant.name): part.outcomes[variant.model].artifact for variant in variants}
     return {name: artifact.size if artifact else 0 for name, artifact in artifacts.items()}
 
 
 def _check_budget(request: FinishRequest, size: int, downloads: tuple[Download, ...]) -> None:
     prepared = request.prepared
     budget = prepared.profile.budget
-    models = _weigh_models(request)
     over = [
         f"model of variant {name}: {size / MEGABYTE:.2f} MB, budget {budget.model_mb:g} MB"
-        for name, size in models.items()
+        for part in request.bundle.parts
+        for name, size in _weigh_models(part).items()
         if budget.model_mb is not None and size > budget.model_mb * MEGABYTE
     ]
     if budget.bundle_mb is not None and size > budget.bundle_mb * MEGABYTE:
         over.append(f"bundle: {size / MEGABYTE:.2f} MB, budget {budget.bundle_mb:g} MB")
+    label = request.bundle.config.label
     over += [
-        f"download of variant {item.variant} ({item.build}): {item.brotli / MEGABYTE:.2f} MB with brotli, "
-        f"budget {budget.download_mb:g} MB"
+        f"download of variant {label(item.component, item.variant)} ({item.build}): "
+        f"{item.brotli / MEGABYTE:.2f} MB with brotli, budget {budget.download_mb:g} MB"
         for item in downloads
         if budget.download_mb is not None and item.brotli > budget.download_mb * MEGABYTE
     ]
@@ -252,24 +282,25 @@ def _check_budget(request: FinishRequest, size: int, downloads: tuple[Download, 
 
 def _prove(request: FinishRequest) -> tuple[VariantProof, ...]:
     prepared = request.prepared
-    proofs = find_emitter(prepared.plan.emitter).prove(_proof_request(request))
+    proofs = request.emitter.prove(_proof_request(request))
+    label = request.bundle.config.label
     failed = [proof for proof in proofs if proof.passed is False]
     if failed:
         raise VerificationError(
             f"{prepared.title}: the bundle did not reproduce its golden set in its own runtime",
-            details=tuple(f"{proof.variant}: {proof.reason}" for proof in failed),
+            details=tuple(f"{label(proof.component, proof.variant)}: {proof.reason}" for proof in failed),
             hint="nothing was put into place; --set optimization.level=basic optimises less, and where a device rounds "
             "more than the gate allows, --set accuracy.sqnr_db=… widens it",
         )
     for proof in proofs:
         if proof.passed is None:
-            request.reporter.say(f"{proof.variant} not run: {proof.reason}")
+            request.reporter.say(f"{label(proof.component, proof.variant)} not run: {proof.reason}")
     return proofs
 
 
 def _is_timed(request: FinishRequest, proofs: Sequence[VariantProof]) -> bool:
     """Whether the bundle is timed; where only the time is missing, a line says so."""
-    if not request.prepared.request.prove or isinstance(find_emitter(request.prepared.plan.emitter), Untimed):
+    if not request.prepared.request.prove or isinstance(request.emitter, Untimed):
         return False
     too_slow = explain_too_slow(request.prepared.request, proofs)
     if too_slow:
@@ -280,50 +311,64 @@ def _is_timed(request: FinishRequest, proofs: Sequence[VariantProof]) -> bool:
 def _measure(request: FinishRequest) -> tuple[Measurement, ...]:
     """Load time and latency beside the original model's, where this machine can run the bundle."""
     timing = choose_timing(request.prepared.request)
-    return find_emitter(request.prepared.plan.emitter).measure(_proof_request(request, timing))
+    return request.emitter.measure(_proof_request(request, timing))
 
 
 def _proof_request(request: FinishRequest, timing: Timing = USUAL) -> ProofRequest:
-    prepared = request.prepared
-    model = prepared.sources[MODEL].path
+    models = {part.prepared.plan.name: part.prepared.sources[MODEL].path for part in request.bundle.parts}
     return request.workspace.request_proof(
-        request.staged, request.reporter.listener, prepared.request.on, model, timing
+        request.staged, request.reporter.listener, request.prepared.request.on, models, timing
     )
 
 
-def list_notes(prepared: Prepared, outcomes: Mapping[str, StepOutcome], emitted: Sequence[str]) -> list[str]:
+def list_notes(parts: Sequence[BuiltPart], emitted: Sequence[str]) -> list[str]:
     """Every note of the build, each once: on variants left out, of the plan, of the steps before it and in it, on
-    accelerators with too few nodes, and those of the emitter.
+    accelerators with too few nodes, and those of the emitter; with the component's name where there are several.
     """
-    steps = (*prepared.earlier, *outcomes.values())
-    notes = [*prepared.plan.notes, *(note for outcome in steps for note in outcome.notes)]
-    shortfalls = describe_shortfalls(prepared.plan, outcomes)
-    left_out = describe_left_out(prepared.settled.left_out)
-    return list(dict.fromkeys((*left_out, *(note.text for note in notes), *shortfalls, *emitted)))
+    notes = [
+        f"{part.prepared.plan.name}: {text}" if len(parts) > 1 else text for part in parts for text in _list_own(part)
+    ]
+    return list(dict.fromkeys((*notes, *emitted)))
+
+
+def _list_own(part: BuiltPart) -> Iterator[str]:
+    prepared, outcomes = part.prepared, part.outcomes
+    yield from describe_left_out(prepared.settled.left_out)
+    yield from (note.text for note in prepared.plan.notes)
+    yield from (note.text for outcome in (*prepared.earlier, *outcomes.values()) for note in outcome.notes)
+    yield from describe_shortfalls(prepared.plan, outcomes)
 
 
 def _summarize(
     request: FinishRequest, manifest: Manifest, size: int, emitted: Emitted, proofs: Sequence[VariantProof]
 ) -> BuildSummary:
-    records = manifest.proof.variants
+    records, label = manifest.proof.variants, manifest.label
     return BuildSummary(
         digest=digest_file(request.staged / MANIFEST_NAME),
         proof=manifest.proof.level,
-        proofs={record.variant: record.level for record in records},
-        unproven={record.variant: record.reason for record in records if not record.passed},
+        proofs={label(record.component, record.variant): record.level for record in records},
+        unproven={label(record.component, record.variant): record.reason for record in records if not record.passed},
         verified=tuple(describe_verification(manifest.proof)),
         bundle_bytes=size,
-        model_bytes=next(iter(_weigh_models(request).values())),
-        notes=tuple(list_notes(request.prepared, request.outcomes, emitted.notes)),
-        golden=manifest.golden,
+        model_bytes=sum(next(iter(_weigh_models(part).values())) for part in request.bundle.parts),
+        notes=tuple(list_notes(request.bundle.parts, emitted.notes)),
+        golden=manifest.sole.golden if manifest.sole else None,
         reservations=manifest.reservations,
         metrics=tuple(_list_metrics(request)),
         first_visits=tuple(
-            FirstVisit(variant=item.variant, build=item.build, size=item.size, gzip=item.gzip, brotli=item.brotli)
+            FirstVisit(
+                variant=label(item.component, item.variant),
+                build=item.build,
+                size=item.size,
+                gzip=item.gzip,
+                brotli=item.brotli,
+            )
             for item in emitted.downloads
         ),
         runs=tuple(
-            VerifiedRun(variant=proof.variant, place=proof.place, comparison=proof.comparison)
+            VerifiedRun(
+                component=proof.component, variant=proof.variant, place=proof.place, comparison=proof.comparison
+            )
             for proof in proofs
             if proof.passed and proof.comparison
         ),
@@ -331,31 +376,26 @@ def _summarize(
 
 
 def _list_metrics(request: FinishRequest) -> Iterator[MetricResult]:
-    for step in request.prepared.plan.steps:
-        if step.stage == METRIC_STAGE:
-            facts = request.outcomes[step.id].read_facts(MetricFacts)
-            yield MetricResult(variant=step.variant or "", value=facts.value, reference=facts.reference)
+    for part in request.bundle.parts:
+        for step in part.prepared.plan.steps:
+            if step.stage == METRIC_STAGE:
+                facts = part.outcomes[step.id].read_facts(MetricFacts)
+                variant = part.prepared.label(step.variant or "")
+                yield MetricResult(variant=variant, value=facts.value, reference=facts.reference)
 
 
-def write_report(prepared: Prepared, outcomes: Mapping[str, StepOutcome], finished: Finished, folder: Path) -> Path:
+def write_report(bundle: BuiltBundle, finished: Finished, folder: Path) -> Path:
     """Write the report of a finished bundle; returns the page. Raises `StageError` when the disk refuses it."""
+    prepared, emitter = bundle.prepared, find_emitter(bundle.prepared.emitter)
     data = ReportData(
-        plan=prepared.plan,
-        outcomes=(*prepared.earlier, *outcomes.values()),
-        facts=prepared.settled.facts,
-        asker=prepared.plan_request.asker,
+        components=tuple(_report_component(part, finished) for part in bundle.parts),
         manifest=finished.manifest,
         bundle_bytes=finished.summary.bundle_bytes,
-        proofs=finished.proofs,
-        measurements=finished.measurements,
-        unmeasured=explain_too_slow(prepared.request, finished.proofs)
-        or explain_unmeasured(finished.proofs, find_emitter(prepared.plan.emitter)),
+        unmeasured=explain_too_slow(prepared.request, finished.proofs) or explain_unmeasured(finished.proofs, emitter),
         is_brief=not prepared.request.measure,
-        assignments={proof.variant: proof.nodes for proof in finished.proofs if proof.nodes},
         phases=finished.phases,
         downloads=finished.downloads,
-        frontiers=prepared.frontiers,
-        log=tuple(_log_lines(outcomes)),
+        log=tuple(line for part in bundle.parts for line in _log_lines(part)),
     )
     try:
         return write_report_files(folder, data)
@@ -364,6 +404,20 @@ def write_report(prepared: Prepared, outcomes: Mapping[str, StepOutcome], finish
             f"the bundle is in its place, but its report could not be written to {folder}: {error.strerror}",
             hint="free space on the disk, or move away what is there, and build again",
         ) from error
+
+
+def _report_component(part: BuiltPart, finished: Finished) -> ComponentReport:
+    prepared, name = part.prepared, part.prepared.plan.name
+    return ComponentReport(
+        plan=prepared.plan,
+        outcomes=(*prepared.earlier, *part.outcomes.values()),
+        facts=prepared.settled.facts,
+        record=finished.manifest.component(name),
+        proofs=tuple(proof for proof in finished.proofs if proof.component == name),
+        measurements=tuple(measured for measured in finished.measurements if measured.component == name),
+        asker=prepared.plan_request.asker,
+        frontiers=prepared.frontiers,
+    )
 
 
 def explain_unmeasured(proofs: Sequence[VariantProof], emitter: Emitter) -> str:
@@ -377,10 +431,11 @@ def explain_unmeasured(proofs: Sequence[VariantProof], emitter: Emitter) -> str:
     return "; ".join(sorted({proof.reason for proof in proofs if proof.passed is None})) or "it was not asked for"
 
 
-def _log_lines(outcomes: Mapping[str, StepOutcome]) -> list[str]:
+def _log_lines(part: BuiltPart) -> list[str]:
     lines = []
-    for outcome in outcomes.values():
+    for outcome in part.outcomes.values():
+        step = part.prepared.label(outcome.step)
         how = "cached" if outcome.cached else f"{outcome.seconds:.3f} s"
-        lines.append(f"{outcome.step}: {how}, key {outcome.key}")
-        lines += [f"{outcome.step}: {note.level}: {note.text}" for note in outcome.notes]
+        lines.append(f"{step}: {how}, key {outcome.key}")
+        lines += [f"{step}: {note.level}: {note.text}" for note in outcome.notes]
     return lines

@@ -6,23 +6,25 @@ from collections.abc import Mapping
 from typing import Literal
 
 from bundler.model.manifest import GoldenOutput, GoldenRecord
-from bundler.model.plan import BuildPlan
+from bundler.model.plan import ComponentPlan
 from bundler.model.results import StepOutcome
-from bundler.model.runtime import RuntimeConfig
+from bundler.model.runtime import RuntimeComponent
 from bundler.planning.data import EVALUATION
 from bundler.stages.record_golden.spec import Facts
 
 NOT_HELD = "the profile sets no limit for it"
 
 
-def record_golden(plan: BuildPlan, outcomes: Mapping[str, StepOutcome], config: RuntimeConfig) -> GoldenRecord:
+def record_golden(
+    plan: ComponentPlan, outcomes: Mapping[str, StepOutcome], component: RuntimeComponent
+) -> GoldenRecord:
     """The record, from the steps that recorded the golden set and the samples that judge, and the variants' gates."""
     facts = outcomes[plan.golden].read_facts(Facts)
     judging = outcomes.get(EVALUATION)
     free = {
         port.name
-        for port in config.signature.outputs
-        if any(not variant.gate.of(port.name).judged for variant in config.variants)
+        for port in component.signature.outputs
+        if any(not variant.gate.of(port.name).judged for variant in component.variants)
     }
     return GoldenRecord(
         samples=facts.samples,
@@ -40,7 +42,7 @@ def record_golden(plan: BuildPlan, outcomes: Mapping[str, StepOutcome], config: 
     )
 
 
-def _kind(plan: BuildPlan, facts: Facts) -> Literal["samples", "seeded", "like-samples"]:
+def _kind(plan: ComponentPlan, facts: Facts) -> Literal["samples", "seeded", "like-samples"]:
     if plan.step(plan.golden).options.get("alike"):
         return "like-samples"
     return "seeded" if facts.synthetic else "samples"

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from bundler.model.gates import GateFailure, check_gate, describe_failures
-from bundler.model.plan import BuildPlan, Step
+from bundler.model.plan import ComponentPlan, Step
 from bundler.model.results import Comparison, StepOutcome
 from bundler.profiles.schema import TargetProfile
 from bundler.stages.measure_metric.spec import SPEC as METRIC
@@ -50,7 +50,7 @@ class Verdict:
         return self.step.inputs["model"]
 
 
-def judge_plan(plan: BuildPlan, profile: TargetProfile, outcomes: Mapping[str, StepOutcome]) -> tuple[Verdict, ...]:
+def judge_plan(plan: ComponentPlan, profile: TargetProfile, outcomes: Mapping[str, StepOutcome]) -> tuple[Verdict, ...]:
     """Every step that misses its gate, in the order of the plan; empty when all is well."""
     unstable = outcomes[plan.golden].read_facts(GoldenFacts).unstable_outputs
     verdicts = []

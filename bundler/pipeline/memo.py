@@ -18,29 +18,29 @@ from bundler.model.codec import conforms, decode, encode
 from bundler.model.digests import digest_file, digest_json
 from bundler.model.errors import VerificationError
 from bundler.model.manifest import MANIFEST_NAME, load_manifest_data
-from bundler.model.results import StepOutcome
-from bundler.model.runtime import RuntimeConfig
-from bundler.pipeline.prepare import Prepared
+from bundler.pipeline.built import BuiltBundle
 from bundler.pipeline.results import BuildSummary
 from bundler.support.data import data_root
 from bundler.support.remembered import kept_at, recall, remember
 
 
-def bundle_key(prepared: Prepared, config: RuntimeConfig, outcomes: Mapping[str, StepOutcome]) -> str:
+def bundle_key(bundle: BuiltBundle) -> str:
     """Digest of all that decides a bundle's bytes: configuration (it holds every file's digest), profile, format, the
     steps with their tools, and the code and templates that write it. Kept on this machine only, so code counts by its
     files' sizes and times.
     """
+    request = bundle.prepared.request
     return digest_json(
         {
-            "config": config,
-            "profile": prepared.profile.model_dump(mode="json"),
-            "plan": prepared.plan,
-            "steps": {step: outcome.key for step, outcome in outcomes.items()},
-            "version": prepared.request.version,
-            "package_name": prepared.request.package_name,
-            "prove": prepared.request.prove,
-            "measure": prepared.request.measure,
+            "config": bundle.config,
+            "profiles": [part.prepared.profile.model_dump(mode="json") for part in bundle.parts],
+            "plan": bundle.prepared.plan,
+            "plans": [part.prepared.plan for part in bundle.parts],
+            "steps": [{step: outcome.key for step, outcome in part.outcomes.items()} for part in bundle.parts],
+            "version": request.version,
+            "package_name": request.package_name,
+            "prove": request.prove,
+            "measure": request.measure,
             "code": [_code_stamp(Path(bundler.__file__).parent), _code_stamp(data_root("templates"))],
         }
     )

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from bundler.model.golden_inputs import TriedDimension
-from bundler.model.plan import BuildPlan
+from bundler.model.plan import ComponentPlan
 from bundler.model.requirements import FixedSize
 from bundler.model.results import StepOutcome
 from bundler.model.signature import Signature
@@ -14,7 +14,7 @@ from bundler.planning.sizes import describe_size, find_axes
 from bundler.stages.record_golden.spec import Facts
 
 
-def settle_only_sizes(plan: BuildPlan, signature: Signature, outcomes: Mapping[str, StepOutcome]) -> BuildPlan:
+def settle_only_sizes(plan: ComponentPlan, signature: Signature, outcomes: Mapping[str, StepOutcome]) -> ComponentPlan:
     """`plan` with these sizes among those that are fixed, and among its decisions."""
     found = find_only_sizes(outcomes[plan.golden].read_facts(Facts).tried_dimensions, signature)
     if not found:

@@ -43,10 +43,15 @@ def name_model(request: BuildRequest) -> str:
     return bundle_name(replace(request, model=Path(parse_reference(text).name)) if is_reference(text) else request)
 
 
-def open_model(request: BuildRequest, target: str, workspace: Workspace, listener: Listener) -> OpenedModel:
-    """Export or unpack the model where it is no ONNX file yet, and inspect it. Raises `ModelError`, `UsageError`."""
+def open_model(
+    request: BuildRequest, target: str, workspace: Workspace, listener: Listener, title: str = ""
+) -> OpenedModel:
+    """Export or unpack the model where it is no ONNX file yet, and inspect it. Raises `ModelError`, `UsageError`.
+
+    `title` is made of the model's name and `target` where there is none.
+    """
     name = name_model(request)
-    title = f"{name} → {target}" if target else name
+    title = title or (f"{name} → {target}" if target else name)
     reporter = Reporter(listener, title)
     path, exported = _find_onnx(request.model, workspace, reporter)
     facts, inspection, source = _inspect_file(path, name, workspace, reporter)

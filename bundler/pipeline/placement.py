@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from bundler.model.errors import StageError
 from bundler.model.events import Reporter
 from bundler.model.placement import PlacementFacts, read_placement
-from bundler.model.plan import BuildPlan, VariantPlan
+from bundler.model.plan import ComponentPlan, VariantPlan
 from bundler.model.results import StepOutcome
 
 MAX_LISTED_NODES = 8
@@ -15,7 +15,7 @@ MAX_LISTED_NODES = 8
 
 
 def find_placements(
-    plan: BuildPlan, outcomes: Mapping[str, StepOutcome]
+    plan: ComponentPlan, outcomes: Mapping[str, StepOutcome]
 ) -> tuple[tuple[VariantPlan, PlacementFacts], ...]:
     """The placements that steps of the plan have found, in its order, each with its variant."""
     variants = {variant.name: variant for variant in plan.variants}
@@ -27,7 +27,7 @@ def find_placements(
     return tuple((variant, facts) for variant, facts in read if facts is not None)
 
 
-def check_placements(plan: BuildPlan, outcomes: Mapping[str, StepOutcome], reporter: Reporter) -> None:
+def check_placements(plan: ComponentPlan, outcomes: Mapping[str, StepOutcome], reporter: Reporter) -> None:
     """Raise `StageError` where fewer nodes are assigned to a provider than the profile requires; warn where it allows
     that.
 
@@ -41,7 +41,7 @@ def check_placements(plan: BuildPlan, outcomes: Mapping[str, StepOutcome], repor
         reporter.warn(f"{reporter.build}: {_describe(placement, variant)}; the rest runs on the CPU")
 
 
-def describe_shortfalls(plan: BuildPlan, outcomes: Mapping[str, StepOutcome]) -> tuple[str, ...]:
+def describe_shortfalls(plan: ComponentPlan, outcomes: Mapping[str, StepOutcome]) -> tuple[str, ...]:
     """A sentence for each variant with fewer nodes assigned to its provider than the profile requires."""
     return tuple(
         f"{_describe(placement, variant)}; the rest runs on the CPU"

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from bundler.model.events import Listener
-from bundler.pipeline.prepare import prepare
+from bundler.pipeline.prepare import Prepared, prepare
 from bundler.pipeline.requests import BuildRequest
 from bundler.pipeline.results import PlanResult, StepPreview
 from bundler.pipeline.workspace import Workspace
@@ -13,17 +15,19 @@ from bundler.stages.registry import find_stage
 def plan(request: BuildRequest, workspace: Workspace, listener: Listener) -> PlanResult:
     """Plan one build without running any step but the inspection of the model."""
     prepared = prepare(request, workspace, listener)
-    steps = prepared.plan.steps
-    states = workspace.executor.explain(steps, prepared.sources, prepared.title)
-    previews = tuple(
-        StepPreview(
-            id=step.id,
+    previews = tuple(preview for part in prepared.parts for preview in _preview(part, workspace))
+    return PlanResult(plan=prepared.plan, steps=previews)
+
+
+def _preview(part: Prepared, workspace: Workspace) -> Iterator[StepPreview]:
+    steps = part.plan.steps
+    states = workspace.executor.explain(steps, part.sources, part.title)
+    for step, status in zip(steps, states, strict=True):
+        yield StepPreview(
+            id=part.label(step.id),
             title=find_stage(step.stage).title,
             state=status.state,
             reason=status.reason or step.reason,
             environment=step.environment,
             options=step.options,
         )
-        for step, status in zip(steps, states, strict=True)
-    )
-    return PlanResult(plan=prepared.plan, steps=previews)

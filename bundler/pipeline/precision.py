@@ -11,7 +11,7 @@ from bundler.model.attempts import Attempt, AttemptState, Frontier, RecordedChoi
 from bundler.model.digests import digest_json
 from bundler.model.errors import BundlerError, GateError, UsageError
 from bundler.model.events import Event, Listener, Reporter, StepFinished
-from bundler.model.plan import BuildPlan, Step
+from bundler.model.plan import ComponentPlan, Step
 from bundler.model.results import Comparison, OutputComparison, StepOutcome
 from bundler.pipeline.judging import METRIC_STAGE, Verdict, judge_plan
 from bundler.pipeline.precision_choice import (
@@ -23,7 +23,7 @@ from bundler.pipeline.precision_choice import (
     is_bound,
     order_search,
 )
-from bundler.pipeline.prepare import Prepared, plan_bundle
+from bundler.pipeline.prepare import Prepared
 from bundler.pipeline.requests import decision_key
 from bundler.pipeline.workspace import Workspace
 from bundler.planning.data import CALIBRATED, EVALUATION, GOLDEN
@@ -49,7 +49,7 @@ class _Trial:
     """One attempt with its plan and outcomes, where there are any, and the latency of the unchanged model meanwhile."""
 
     attempt: Attempt
-    plan: BuildPlan | None = None
+    plan: ComponentPlan | None = None
     outcomes: Mapping[str, StepOutcome] = field(default_factory=dict)
     baseline_seconds: float | None = None
 
@@ -70,7 +70,7 @@ def settle_precision(prepared: Prepared, workspace: Workspace, reporter: Reporte
     return replace(
         prepared,
         plan_request=request,
-        plan=plan_bundle(prepared.settled, request),
+        plan=make_plan(prepared.settled, request),
         frontiers=tuple(frontiers.values()),
         decisions={
             variant.name: RecordedChoice(question=digest_question(prepared, variant), answer=frontiers[variant.name])
@@ -109,8 +109,8 @@ class _Search:
 
     def decide(self) -> Frontier:
         """The recorded answer while the question is the same, else what trying finds."""
-        key = decision_key(self.prepared.plan.model_name, self.prepared.profile.id)
-        known = self.prepared.request.decisions.get(key, {}).get(self.variant.name)
+        key = decision_key(self.prepared.bundle, self.prepared.profile.id)
+        known = self.prepared.request.decisions.get(key, {}).get(self.prepared.label(self.variant.name))
         if known is not None and self._fits(known):
             return known.answer
         if self.prepared.request.locked:
@@ -247,7 +247,9 @@ def _mark(attempt: Attempt, chosen: str) -> Attempt:
     return replace(attempt, state="chosen") if attempt.method == chosen else attempt
 
 
-def _judge(attempt: Attempt, plan: BuildPlan, outcomes: Mapping[str, StepOutcome], profile: TargetProfile) -> Attempt:
+def _judge(
+    attempt: Attempt, plan: ComponentPlan, outcomes: Mapping[str, StepOutcome], profile: TargetProfile
+) -> Attempt:
     failures = _name_failures(judge_plan(plan, profile, outcomes))
     artifact = outcomes[plan.variants[0].model].artifact
     size = artifact.size if artifact else 0

@@ -13,14 +13,16 @@ from bundler.emitters.registry import check_format, find_writer
 from bundler.execution.executor import Source
 from bundler.model.attempts import Frontier, RecordedChoice
 from bundler.model.errors import UsageError
-from bundler.model.events import Listener, Reporter
+from bundler.model.events import Listener, Reporter, ignore
 from bundler.model.facts import ModelFacts
-from bundler.model.plan import MODEL, BuildPlan, Decision
+from bundler.model.plan import MODEL, BuildPlan, ComponentPlan, Decision
 from bundler.model.results import StepOutcome
 from bundler.pipeline.given import GivenData, read_given
 from bundler.pipeline.opening import name_model, open_model
 from bundler.pipeline.package_names import identify_package
-from bundler.pipeline.requests import BuildRequest, profile_overrides, repeat_command
+from bundler.pipeline.parallel import run_each
+from bundler.pipeline.requests import BuildRequest, list_parts, profile_overrides, repeat_command
+from bundler.pipeline.shapes import assign_sizes
 from bundler.pipeline.workspace import Workspace
 from bundler.planning.plan import make_plan
 from bundler.planning.request import PlanRequest
@@ -33,50 +35,150 @@ from bundler.profiles.schema import TargetProfile
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prepared:
-    """A request with all that planning found. `title` names the build in messages. `facts` are those of the model as it
-    was given, and `settled` has what this build uses of its target. `earlier` are the outcomes of the steps before the
-    plan: the export, where there was one, and the inspection.
+    """One component's request with all that planning found. `title` names it in messages, and `label` is put before
+    the names of its variants, empty in a bundle of one model. `facts` are those of the model as it was given, and
+    `settled` has what this build uses of its target. `earlier` are the outcomes of the steps before the plan: the
+    export, where there was one, and the inspection.
 
     `frontiers` are what was tried to choose precisions, and `decisions` the record of it by variant, for a lock.
     """
 
     request: BuildRequest
+    bundle: str
     title: str
     facts: ModelFacts
     settled: SettledProfile
     earlier: tuple[StepOutcome, ...]
     sources: Mapping[str, Source]
-    plan: BuildPlan
+    plan: ComponentPlan
     plan_request: PlanRequest
     frontiers: tuple[Frontier, ...] = ()
     decisions: Mapping[str, RecordedChoice] = field(default_factory=dict)
+    prefix: str = ""
 
     @property
     def profile(self) -> TargetProfile:
-        """The target as this build uses it."""
+        """The target as this component uses it."""
         return self.settled.profile
 
+    def label(self, name: str) -> str:
+        """The name of a variant or a step as people read it: with its component where there are several."""
+        return f"{self.prefix}{name}"
 
-def prepare(request: BuildRequest, workspace: Workspace, listener: Listener) -> Prepared:
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PreparedBundle:
+    """A request with its components, each prepared. `request` has the package's name and version as its ecosystem
+    writes them, `title` names the build in messages, and `profile` is the target as its first component uses it.
+    """
+
+    request: BuildRequest
+    name: str
+    title: str
+    emitter: str
+    format: str
+    parts: tuple[Prepared, ...]
+
+    @property
+    def profile(self) -> TargetProfile:
+        """The target; what belongs to the bundle is the same for all of its components."""
+        return self.parts[0].profile
+
+    @property
+    def sole(self) -> Prepared | None:
+        """The component of a bundle of one model; None where there are several."""
+        return self.parts[0] if len(self.parts) == 1 else None
+
+    @property
+    def plan(self) -> BuildPlan:
+        """The plan of the whole."""
+        return BuildPlan(
+            name=self.name,
+            target=self.profile.id,
+            emitter=self.emitter,
+            format=self.format,
+            components=tuple(part.plan for part in self.parts),
+            together=self.request.together,
+        )
+
+
+def prepare(request: BuildRequest, workspace: Workspace, listener: Listener) -> PreparedBundle:
     """Resolve, inspect, settle and plan. Raises `ProfileError`, `ModelError` or `UsageError`."""
-    resolved = _resolve(request, listener)
-    _check_device(request, resolved.profile, workspace, listener)
+    profile = _resolve(request, listener).profile
+    _check_device(request, profile, workspace, listener)
     command = repeat_command(request, sandbox=workspace.sandbox is not None)
-    request = _name_package(request, resolved.profile, listener)
-    model = open_model(request, resolved.profile.id, workspace, listener)
-    data = read_given(request, resolved.profile, workspace)
-    plan_request = _plan_request(request, data, resolved, command)
+    request = _name_package(request, profile, listener)
+    parts = assign_sizes(list_parts(request), profile.id, workspace, listener)
+    bundle = _BundleContext(
+        request=request, name=name_model(request), command=command, several=len(parts) > 1, workspace=workspace
+    )
+    prepared = run_each(
+        lambda name: _prepare_component(parts[name], name, bundle, listener), tuple(parts), workspace.executor
+    )
+    _check_common(prepared)
+    chosen = request.format or profile.bundle.format
+    return PreparedBundle(
+        request=request,
+        name=bundle.name,
+        title=f"{bundle.name} → {profile.id}",
+        emitter=find_writer(profile.bundle.ecosystem, chosen).name,
+        format=chosen,
+        parts=tuple(prepared),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _BundleContext:
+    """What the components of one bundle share; `command` is the user's, as hints repeat it."""
+
+    request: BuildRequest
+    name: str
+    command: tuple[str, ...]
+    several: bool
+    workspace: Workspace
+
+
+def _prepare_component(request: BuildRequest, name: str, bundle: _BundleContext, listener: Listener) -> Prepared:
+    resolved = _resolve(request, ignore)
+    target = resolved.profile.id
+    title = f"{bundle.name}/{name} → {target}" if bundle.several else f"{bundle.name} → {target}"
+    model = open_model(request, target, bundle.workspace, listener, title)
+    data = read_given(request, resolved.profile, bundle.workspace)
+    plan_request = _plan_request(request, data, resolved, bundle.command, name)
     settled = settle_profile(resolved.profile, model.facts, plan_request)
     return Prepared(
         request=request,
-        title=model.title,
+        bundle=bundle.name,
+        title=title,
         facts=model.facts,
         settled=settled,
         earlier=model.outcomes,
         sources={MODEL: model.source, **data.sources},
-        plan=plan_bundle(settled, plan_request),
+        plan=make_plan(settled, plan_request),
         plan_request=plan_request,
+        prefix=f"{name}/" if bundle.several else "",
     )
+
+
+_OF_COMPONENT = frozenset(
+    (
+        *("variants", "optimization", "fusion", "precision", "calibration", "language_model"),
+        *("dimensions", "shapes", "accuracy"),
+    )
+)
+"""What a component may have of its own in a profile; the rest belongs to the bundle."""
+
+
+def _check_common(parts: Sequence[Prepared]) -> None:
+    """Raise `UsageError` for components that want the bundle to be of different kinds."""
+    common = [part.profile.model_dump(mode="json", exclude=set(_OF_COMPONENT)) for part in parts]
+    for part, found in zip(parts, common, strict=True):
+        wrong = [key for key, value in found.items() if value != common[0][key]]
+        if wrong:
+            raise UsageError(
+                f"{part.title}: {wrong[0]} belongs to the bundle, and this component sets its own",
+                hint="set it for the whole bundle, or make the component a bundle of its own",
+            )
 
 
 def _resolve(request: BuildRequest, listener: Listener) -> Resolved:
@@ -150,25 +252,21 @@ def describe_left_out(left_out: Sequence[Decision]) -> tuple[str, ...]:
     )
 
 
-def plan_bundle(settled: SettledProfile, request: PlanRequest) -> BuildPlan:
-    """The plan, with the emitter that writes its format."""
-    plan = make_plan(settled, request)
-    return replace(plan, emitter=find_writer(plan.emitter, plan.format).name)
-
-
 def _own_names(resolved: Resolved, table: str) -> tuple[str, ...]:
     """Names in a table of the profile that are there because the user put them there."""
     names: Mapping[str, Any] = getattr(resolved.profile, table)
     return tuple(name for name in names if resolved.layered.origin((table, name)) == ORIGIN)
 
 
-def _plan_request(request: BuildRequest, data: GivenData, resolved: Resolved, command: tuple[str, ...]) -> PlanRequest:
+def _plan_request(
+    request: BuildRequest, data: GivenData, resolved: Resolved, command: tuple[str, ...], component: str
+) -> PlanRequest:
     return PlanRequest(
+        component=component,
         own_dimensions=_own_names(resolved, "dimensions"),
         own_shapes=_own_names(resolved, "shapes"),
         dimensions=request.dimensions,
         shapes=request.shapes,
-        format=request.format,
         samples=data.samples,
         calibration=data.calibration,
         synthetic_count=request.synthetic_count,

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, fields
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Annotated
 
 from bundler.model.attempts import RecordedChoice
+from bundler.model.component_names import check_component_names
 from bundler.model.errors import UsageError
 from bundler.model.golden_inputs import GoldenKind
 from bundler.model.options import (
@@ -22,6 +23,7 @@ from bundler.model.options import (
     show_pairs,
     show_shapes,
 )
+from bundler.model.runtime import SOLE
 from bundler.model.shapes import Shape
 
 MAXIMUM_NAME = 64
@@ -38,6 +40,9 @@ class BuildRequest:
     the device that runs it, as `NAME` or `NAME:SETTING`. `decisions` are what was measured before, by `decision_key`
     and variant; with `locked` nothing new is measured. `project` is the name of the project file that asks, and
     `origin` where in it (`bundler.toml:7`); both are empty where none does.
+
+    `components` are several models in one bundle, by name, as `combine_requests` makes it: each has its own request,
+    and what belongs to the bundle is said by the one that holds them. Those `together` take variants of one name.
     """
 
     model: Path
@@ -159,11 +164,61 @@ class BuildRequest:
     locked: bool = False
     project: str = ""
     origin: str = ""
+    components: Mapping[str, BuildRequest] = field(default_factory=dict)
+    together: tuple[str, ...] = ()
 
     @property
     def where(self) -> str:
         """Where it was asked for, before a message about it: `bundler.toml:7: `, or nothing."""
         return f"{self.origin}: " if self.origin else ""
+
+    @property
+    def subject(self) -> str:
+        """What it is for, in messages: the model, or the bundle of several."""
+        return str(self.name if self.components else self.model)
+
+    def name_models(self) -> dict[str, object]:
+        """What it is for, in JSON."""
+        if not self.components:
+            return {"model": str(self.model)}
+        return {"bundle": self.name, "models": {name: str(part.model) for name, part in self.components.items()}}
+
+
+OF_BUNDLE = (
+    *("target", "output", "format", "python", "version", "package_name", "prove", "measure", "on", "trust_target"),
+    *("decisions", "locked", "project"),
+)
+"""What belongs to a bundle, and not to one of its components."""
+
+
+def combine_requests(components: Mapping[str, BuildRequest], name: str, together: Sequence[str] = ()) -> BuildRequest:
+    """The request for one bundle, called `name`, of several components. Raises `UsageError` for a name that is none,
+    and for requests that differ in what belongs to the bundle.
+    """
+    check_component_names(components)
+    strange = [other for other in together if other not in components]
+    if strange or len(together) == 1 or len(set(together)) != len(together):
+        raise UsageError(
+            f"together names {', '.join(map(repr, together))}, of which two or more must be components of the bundle",
+            hint=f"the components are {', '.join(components)}",
+        )
+    first = next(iter(components.values()))
+    for field_name in OF_BUNDLE:
+        different = [key for key, part in components.items() if getattr(part, field_name) != getattr(first, field_name)]
+        if different:
+            raise UsageError(
+                f"{field_name} belongs to the bundle, and component {different[0]!r} has its own",
+                hint="give every component the same, or make them bundles of their own",
+            )
+    return replace(first, name=name, components=dict(components), together=tuple(together))
+
+
+def list_parts(request: BuildRequest) -> dict[str, BuildRequest]:
+    """The request for each component; one model alone is the component `model`."""
+    if not request.components:
+        return {SOLE: request}
+    common = {name: getattr(request, name) for name in OF_BUNDLE}
+    return {name: replace(part, **common) for name, part in request.components.items()}
 
 
 def profile_overrides(request: BuildRequest) -> tuple[str, ...]:
@@ -195,7 +250,7 @@ def check_clashes(requests: Iterable[BuildRequest]) -> None:
         key = (bundle_name(request), request.target, request.output)
         if key in seen:
             raise UsageError(
-                f"{seen[key].where}{seen[key].model} and {request.where}{request.model} would both become "
+                f"{seen[key].where}{seen[key].subject} and {request.where}{request.subject} would both become "
                 f"{key[0]}-{request.target}",
                 hint="build them one by one with --name, or give each a name in bundler.toml",
             )
@@ -204,11 +259,11 @@ def check_clashes(requests: Iterable[BuildRequest]) -> None:
 
 def repeat_command(request: BuildRequest, *, sandbox: bool = False) -> tuple[str, ...]:
     """`bundler build MODEL --target TARGET` with all that was given and is not the default, `--sandbox` among it."""
-    model = str(request.model)
     # A path that starts with a hyphen would be read as an option.
-    named = f"./{model}" if model.startswith("-") else model
+    model = f"./{request.model}" if str(request.model).startswith("-") else str(request.model)
+    named = [f"{name}={part.model}" for name, part in request.components.items()] or [model]
     shut = ("--sandbox",) if sandbox else ()
-    return ("bundler", "build", named, "--target", request.target, *_list_options(request), *shut)
+    return ("bundler", "build", *named, "--target", request.target, *_list_options(request), *shut)
 
 
 def _list_options(request: BuildRequest) -> Iterator[str]:

@@ -14,7 +14,7 @@ from bundler.model.manifest import GoldenRecord, ProofRecord
 from bundler.model.plan import BuildPlan
 from bundler.model.proof import Proof, VariantProof
 from bundler.model.results import Comparison
-from bundler.model.runtime import Tolerance
+from bundler.model.runtime import SOLE, Tolerance
 from bundler.pipeline.requests import BuildRequest
 
 
@@ -103,6 +103,7 @@ class VerifiedRun:
     variant: str
     place: str
     comparison: Comparison
+    component: str = SOLE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -180,7 +181,7 @@ class Failure:
 
     def to_json(self) -> dict[str, object]:
         """The entry of `--json`."""
-        return {"model": str(self.request.model), "target": self.request.target, "error": self.error.to_json()}
+        return {**self.request.name_models(), "target": self.request.target, "error": self.error.to_json()}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

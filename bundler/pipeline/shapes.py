@@ -43,6 +43,43 @@ def assign_shapes(requests: Sequence[BuildRequest], workspace: Workspace, listen
     )
 
 
+def assign_sizes(
+    parts: Mapping[str, BuildRequest], target: str, workspace: Workspace, listener: Listener
+) -> dict[str, BuildRequest]:
+    """The components of a bundle, which were all given the same dimensions and shapes, each with those of its model.
+
+    Raises `UsageError` for a shape of an input, or a dimension, that no component has; a shape of an input that several
+    have must say which is meant, a dimension is fixed in each that has it.
+    """
+    first = next(iter(parts.values()))
+    same = all(part.shapes == first.shapes and part.dimensions == first.dimensions for part in parts.values())
+    if len(parts) == 1 or not same or not (first.shapes or first.dimensions):
+        return dict(parts)
+    signatures = {name: open_model(part, target, workspace, listener).facts.signature for name, part in parts.items()}
+    inputs = {name: [port.name for port in signature.inputs] for name, signature in signatures.items()}
+    owners = choose_owners(first.shapes, inputs) if first.shapes else {}
+    unknown = [name for name in first.dimensions if not any(name in found.symbols for found in signatures.values())]
+    if unknown:
+        known = (f"{name} has: {', '.join(map(shown_name, found.symbols))}" for name, found in signatures.items())
+        raise UsageError(
+            f"no component has a dynamic dimension {shown_name(unknown[0])!r}",
+            details=tuple(known),
+            hint="`bundler inspect MODEL` lists the dimensions of a model",
+        )
+    return {
+        name: replace(
+            part,
+            shapes={
+                key if key in inputs[name] else split_qualified(key, name): shape
+                for key, shape in first.shapes.items()
+                if owners[key] == name
+            },
+            dimensions={key: size for key, size in first.dimensions.items() if key in signatures[name].symbols},
+        )
+        for name, part in parts.items()
+    }
+
+
 def choose_owners(shapes: Mapping[str, Shape], inputs: Inputs) -> dict[str, str]:
     """The bundle that each shape is for. Raises `UsageError`."""
     owners: dict[str, str] = {}

@@ -70,7 +70,7 @@ def verify(
     if failed:
         raise VerificationError(
             f"{bundle} does not reproduce its golden set",
-            details=tuple(f"{proof.variant}: {proof.reason}" for proof in failed),
+            details=tuple(f"{manifest.label(proof.component, proof.variant)}: {proof.reason}" for proof in failed),
             hint="do not ship it: build it again, and compare both with `bundler diff`",
         )
     reached = combine_proofs(proofs, unjudged_of(manifest))
@@ -83,7 +83,11 @@ def verify(
         variants=tuple(
             replace(proof, level=record.level) for proof, record in zip(proofs, reached.variants, strict=True)
         ),
-        unstable_outputs=manifest.unstable_outputs,
+        unstable_outputs=tuple(
+            name if manifest.sole else f"{component.name}.{name}"
+            for component in manifest.components
+            for name in component.unstable_outputs
+        ),
         reservations=manifest.reservations,
         reached=reached,
         built=manifest.proof,
@@ -94,5 +98,9 @@ def verify(
 
 def find_left_out(manifest: Manifest) -> tuple[str, ...]:
     """The variants of the target that the bundle lacks, each with the reason."""
-    rows = (decision for decision in manifest.decisions if decision.choice == LEFT_OUT)
-    return tuple(f"{row.subject}: {row.reason}" for row in rows)
+    return tuple(
+        f"{'' if manifest.sole else f'{component.name}: '}{row.subject}: {row.reason}"
+        for component in manifest.components
+        for row in component.decisions
+        if row.choice == LEFT_OUT
+    )

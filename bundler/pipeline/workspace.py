@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from bundler.environments.registry import Environments
@@ -34,17 +35,17 @@ class Workspace:
         bundle: Path,
         listener: Listener,
         on: str | None = None,
-        model: Path | None = None,
+        models: Mapping[str, Path] = MappingProxyType({}),
         timing: Timing = USUAL,
     ) -> ProofRequest:
-        """What an emitter is given to run a bundle; `model` is what it is timed beside."""
+        """What an emitter is given to run a bundle; `models` are what it is timed beside, by component."""
         from bundler.emitters.contract import ProofRequest  # noqa: PLC0415 - pydantic: a worker is started before
 
         return ProofRequest(
             bundle=bundle,
             cache_root=self.cache.root,
             listener=listener,
-            model=model,
+            models=models,
             on=on,
             timing=timing,
             environments=self.environments,

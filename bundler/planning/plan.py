@@ -1,5 +1,5 @@
-"""Pure planning: (settled profile, request) -> BuildPlan. Reads no file and measures nothing, so that every building
-machine makes the same plan.
+"""Pure planning: (settled profile, request) -> ComponentPlan. Reads no file and measures nothing, so that every
+building machine makes the same plan.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from bundler.model.facts import ModelFacts
-from bundler.model.plan import HOST, MODEL, BuildPlan, Decision, Step
+from bundler.model.plan import HOST, MODEL, ComponentPlan, Decision, Step
 from bundler.model.requirements import FIXED_BY
 from bundler.planning.compile import device_environments
 from bundler.planning.data import (
@@ -39,8 +39,8 @@ FUSION_ENVIRONMENTS = {"onnxruntime": HOST, "onnxruntime-tools": "onnxruntime-to
 """The environment of each fusion backend."""
 
 
-def make_plan(settled: SettledProfile, request: PlanRequest) -> BuildPlan:
-    """Order the steps for one model and one target. Raises `UsageError` for sizes that a provider does not
+def make_plan(settled: SettledProfile, request: PlanRequest) -> ComponentPlan:
+    """Order the steps for one component and one target. Raises `UsageError` for sizes that a provider does not
     support, and for a precision without its data.
     """
     facts, profile = settled.facts, settled.profile
@@ -58,9 +58,9 @@ def make_plan(settled: SettledProfile, request: PlanRequest) -> BuildPlan:
     )
     variants = [plan_variant(draft, variant, methods[variant.name]) for variant in profile.variants]
     exact = {step.id: choose_gate(facts, profile) for step in shared if step.stage == "compare"}
-    return BuildPlan(
+    return ComponentPlan(
+        name=request.component,
         model_name=facts.name,
-        target=profile.id,
         steps=(*data.steps, *shared, *(step for variant in variants for step in variant.steps)),
         golden=GOLDEN,
         variants=tuple(variant.plan for variant in variants),
@@ -71,8 +71,6 @@ def make_plan(settled: SettledProfile, request: PlanRequest) -> BuildPlan:
             *_rule_decisions({variant.plan.name: variant.rule for variant in variants}),
             *_gate_decisions(facts, profile, methods),
         ),
-        emitter=profile.bundle.ecosystem,
-        format=request.format or profile.bundle.format,
         gates={**exact, **{step: gate for variant in variants for step, gate in variant.gates.items()}},
         fixed_sizes=settled.fixed,
         notes=(*settled.notes, *data.notes),

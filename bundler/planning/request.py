@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from bundler.model.golden_inputs import GoldenKind
 from bundler.model.open_sizes import Asker
+from bundler.model.runtime import SOLE
 from bundler.model.shapes import Shape
 from bundler.planning.data import DataRequest, find_picture
 
@@ -17,13 +18,12 @@ class PlanRequest:
 
     `dimensions` fixes dynamic dimensions by name and `shapes` the sizes of inputs; both override the profile, in which
     `own_dimensions` and `own_shapes` are set by the user, too. `command` is the user's command as hints repeat it, and
-    `project` the name of the project file. `format` is one of the emitter's, or None for the profile's;
-    `synthetic_count` and `seed` are for the golden set without samples. `methods` are automatically chosen precisions
-    by variant; `golden` says whether samples or synthetic inputs ship.
+    `project` the name of the project file. `synthetic_count` and `seed` are for the golden set without samples.
+    `methods` are automatically chosen precisions by variant; `golden` says whether samples or synthetic inputs ship;
+    `component` is the name in the bundle.
     """
 
     dimensions: Mapping[str, int] = field(default_factory=dict)
-    format: str | None = None
     samples: DataRequest | None = None
     calibration: DataRequest | None = None
     methods: Mapping[str, str] = field(default_factory=dict)
@@ -35,6 +35,7 @@ class PlanRequest:
     command: tuple[str, ...] = ()
     project: str = ""
     golden: GoldenKind = "samples"
+    component: str = SOLE
 
     @property
     def asker(self) -> Asker:

@@ -89,7 +89,7 @@ def _count_states(steps: Iterable[StepPreview]) -> str:
 
 
 def _print_plan(result: PlanResult) -> None:
-    echo(f"{result.plan.model_name} → {result.plan.target} ({result.plan.emitter}, {result.plan.format})")
+    echo(f"{result.plan.name} → {result.plan.target} ({result.plan.emitter}, {result.plan.format})")
     width = max(len(step.id) for step in result.steps)
     for number, step in enumerate(result.steps, start=1):
         echo(f"  {number:2} {step.id:<{width}}  {step.state:<7} {printable(step.reason)}")
@@ -98,13 +98,21 @@ def _print_plan(result: PlanResult) -> None:
 
 def _print_rest(plan: BuildPlan) -> None:
     """Decisions, requirements on the device, and notes."""
-    echo("decisions")
-    for decision in plan.decisions:
-        echo(f"  {printable(f'{decision.subject}: {decision.choice}: {decision.reason}', 400)}")
-    needs = [(variant.name, need) for variant in plan.variants for need in variant.needs]
+    for component in plan.components:
+        echo("decisions" if plan.sole else f"decisions on {component.name}")
+        for decision in component.decisions:
+            echo(f"  {printable(f'{decision.subject}: {decision.choice}: {decision.reason}', 400)}")
+    needs = [
+        (plan.label(component.name, variant.name), need)
+        for component in plan.components
+        for variant in component.variants
+        for need in variant.needs
+    ]
     if needs:
         echo("requirements on the device (not in the bundle)")
     for name, need in needs:
         echo(f"  {name}: {describe_need(need)}")
-    for note in plan.notes:
-        echo(f"{'warning: ' if note.level == 'warning' else ''}{printable(note.text, 600)}")
+    for component in plan.components:
+        for note in component.notes:
+            whose = "" if plan.sole else f"{component.name}: "
+            echo(f"{'warning: ' if note.level == 'warning' else ''}{whose}{printable(note.text, 600)}")
