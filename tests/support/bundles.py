@@ -1,16 +1,17 @@
-"""Emit requests for tiny models: inspected and recorded by the real stages, shipped as they are."""
+"""Emit requests for tiny models, one or several: inspected and recorded by the real stages, shipped as they are."""
 
 from __future__ import annotations
 
 import dataclasses
 import os
 import platform
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import onnx
 
-from bundler.emitters.contract import EmitRequest
+from bundler.emitters.contract import BuiltComponent, EmitRequest
 from bundler.environments.registry import Environments
 from bundler.model.artifacts import Artifact, FileRecord, record_folder
 from bundler.model.codec import decode
@@ -20,9 +21,11 @@ from bundler.model.facts import ModelFacts
 from bundler.model.results import StepOutcome
 from bundler.model.runtime import (
     RUNTIME_SCHEMA,
+    SOLE,
     Compatibility,
     Gate,
     ProviderEntry,
+    RuntimeComponent,
     RuntimeConfig,
     RuntimeVariant,
     Tolerance,
@@ -40,28 +43,93 @@ def cache_root(fallback: Path) -> Path:
 
 
 def make_request(model: onnx.ModelProto, folder: Path, **changes: Any) -> EmitRequest:
-    """A request to bundle `model` for linux-x64; `changes` replace its fields, or those of its configuration."""
+    """A request to bundle `model` for linux-x64; `changes` replace its fields, those of its configuration, or of the
+    component in that.
+    """
     source = save(model, folder / "source")
     facts = _inspect(source, changes.pop("name", "tiny"))
     recorded = folder / "golden"
     recorded.mkdir()
     golden = record_golden(StageRequest(inputs={"model": source}, options={}, output=recorded), _ignore_progress)
     outcome = _outcome("model", source.parent, source.name)
-    config = _make_config(facts, outcome, record_folder(recorded), golden.facts)
-    config_changes = {name: changes.pop(name) for name in tuple(changes) if hasattr(config, name)}
-    config = dataclasses.replace(config, **config_changes)
+    component = _make_component(facts, outcome, record_folder(recorded), golden.facts)
+    component = dataclasses.replace(component, **_take_fields(component, changes))
+    config = RuntimeConfig(
+        schema=RUNTIME_SCHEMA, name=facts.name, target="linux-x64", components=(component,), fallback="report"
+    )
+    built = BuiltComponent(
+        facts=facts, artifacts={variant.name: (outcome,) for variant in component.variants}, golden=recorded
+    )
     request = EmitRequest(
-        config=config,
-        facts=facts,
+        config=dataclasses.replace(config, **_take_fields(config, changes)),
+        components={component.name: dataclasses.replace(built, **_take_fields(built, changes))},
         profile=resolve_target("linux-x64", changes.pop("overrides", ())),
         format="dir",
         version="1.2.3",
-        artifacts={variant.name: (outcome,) for variant in config.variants},
-        golden=recorded,
         environments=Environments(cache_root(folder / "cache")),
         reporter=Reporter(ignore, "tiny → linux-x64"),
     )
     return dataclasses.replace(request, **changes)
+
+
+def _take_fields(value: Any, changes: dict[str, Any]) -> dict[str, Any]:
+    """Those of `changes` that are fields of `value`, taken out."""
+    return {field.name: changes.pop(field.name) for field in dataclasses.fields(value) if field.name in changes}
+
+
+def combine_requests(requests: Mapping[str, EmitRequest], *, name: str = "several", **changes: Any) -> EmitRequest:
+    """One request for the models of several, by the names that they get; `changes` replace fields of its
+    configuration.
+    """
+    first = next(iter(requests.values()))
+    config = dataclasses.replace(
+        first.config,
+        name=name,
+        components=tuple(_rename_component(sole_component(request), key) for key, request in requests.items()),
+        **changes,
+    )
+    built = {key: sole_built(request) for key, request in requests.items()}
+    return dataclasses.replace(first, config=config, components=built)
+
+
+def _rename_component(component: RuntimeComponent, name: str) -> RuntimeComponent:
+    """With the paths that a component of several has."""
+    return dataclasses.replace(
+        component,
+        name=name,
+        golden=f"golden/{name}",
+        variants=tuple(
+            dataclasses.replace(
+                variant,
+                model=_put_below(variant.model, name),
+                files=tuple(dataclasses.replace(file, path=_put_below(file.path, name)) for file in variant.files),
+            )
+            for variant in component.variants
+        ),
+    )
+
+
+def _put_below(path: str, name: str) -> str:
+    first, _, rest = path.partition("/")
+    return f"{first}/{name}/{rest}"
+
+
+def sole_component(request: EmitRequest) -> RuntimeComponent:
+    """The component of a request of one model."""
+    (component,) = request.config.components
+    return component
+
+
+def sole_built(request: EmitRequest) -> BuiltComponent:
+    """What was built for it."""
+    (built,) = request.components.values()
+    return built
+
+
+def with_component(request: EmitRequest, **changes: Any) -> EmitRequest:
+    """`request` of one model, with `changes` of its component."""
+    component = dataclasses.replace(sole_component(request), **changes)
+    return dataclasses.replace(request, config=dataclasses.replace(request.config, components=(component,)))
 
 
 def make_variant(name: str, artifact: Artifact, **changes: Any) -> RuntimeVariant:
@@ -80,20 +148,27 @@ def make_variant(name: str, artifact: Artifact, **changes: Any) -> RuntimeVarian
     return dataclasses.replace(variant, **changes)
 
 
+def model_outcome(request: EmitRequest) -> StepOutcome:
+    """The step that made the model that `request` ships."""
+    return next(iter(sole_built(request).artifacts.values()))[0]
+
+
 def model_artifact(request: EmitRequest) -> Artifact:
     """The files of the model that `request` ships."""
-    artifact = next(iter(request.artifacts.values()))[0].artifact
+    artifact = model_outcome(request).artifact
     assert artifact is not None
     return artifact
 
 
 def with_variants(request: EmitRequest, *variants: RuntimeVariant, **changes: Any) -> EmitRequest:
-    """`request` with these variants, all of the same model."""
-    outcome = next(iter(request.artifacts.values()))[0]
+    """`request` with these variants, all of the same model; `changes` are those of its configuration."""
+    outcome = model_outcome(request)
+    built = dataclasses.replace(sole_built(request), artifacts={variant.name: (outcome,) for variant in variants})
+    changed = with_component(request, variants=variants)
     return dataclasses.replace(
-        request,
-        config=dataclasses.replace(request.config, variants=variants, **changes),
-        artifacts={variant.name: (outcome,) for variant in variants},
+        changed,
+        config=dataclasses.replace(changed.config, **changes),
+        components={sole_component(request).name: built},
     )
 
 
@@ -120,16 +195,15 @@ def _outcome(step: str, folder: Path, entry: str) -> StepOutcome:
     )
 
 
-def _make_config(facts: ModelFacts, model: StepOutcome, golden: Artifact, recorded: Any) -> RuntimeConfig:
+def _make_component(facts: ModelFacts, model: StepOutcome, golden: Artifact, recorded: Any) -> RuntimeComponent:
     assert model.artifact is not None
-    return RuntimeConfig(
-        schema=RUNTIME_SCHEMA,
+    return RuntimeComponent(
+        name=SOLE,
         model=facts.name,
         model_digest=digest_file(model.path),
-        target="linux-x64",
         signature=facts.signature,
         variants=(make_variant("cpu", model.artifact),),
-        fallback="report",
+        golden="golden",
         golden_digest=golden.digest,
         unstable_outputs=tuple(recorded.get("unstable_outputs", ())),
     )
@@ -139,4 +213,16 @@ def _ignore_progress(fraction: float, text: str) -> None:
     del fraction, text
 
 
-__all__ = ["FileRecord", "cache_root", "make_request", "make_variant", "model_artifact", "with_variants"]
+__all__ = [
+    "FileRecord",
+    "cache_root",
+    "combine_requests",
+    "make_request",
+    "make_variant",
+    "model_artifact",
+    "model_outcome",
+    "sole_built",
+    "sole_component",
+    "with_component",
+    "with_variants",
+]
