@@ -2,28 +2,98 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from bundler.api import BuildRequest, list_target_names
+from bundler.api import BuildRequest, combine_requests, list_target_names
 from bundler.cli.options import Given
 from bundler.model.errors import UsageError
+from bundler.pipeline.requests import bundle_name
 
 
 def make_requests(
     models: Sequence[Path], targets: Sequence[str], given: Given, only: Sequence[str]
 ) -> tuple[BuildRequest, ...]:
-    """One request for each model and target; what is given twice counts once. Raises `UsageError` for incompatible
-    options.
+    """One request for each model and target, or, of models with names (`detect=det.onnx`), one for each target; what
+    is given twice counts once. Raises `UsageError` for incompatible options.
     """
     models, targets = tuple(dict.fromkeys(models)), tuple(dict.fromkeys(targets))
+    components = find_components(models)
     if only:
         raise UsageError("--only selects from a project file", hint="omit the model or --only")
     if not targets:
         raise _no_target(models)
+    if components:
+        return tuple(_combine(components, target, given) for target in targets)
     if given.get("name") and len(models) > 1:
         raise UsageError("--name applies to one model only", hint="omit it, or build the models one by one")
     return tuple(BuildRequest(model=model, target=target, **given) for model in models for target in targets)
+
+
+SYNTHETIC = "synthetic"
+"""Calibration data that are made, as `--calibration` names them."""
+
+_NAMED = re.compile(r"([^\W\d]\w*)=(.+)", re.DOTALL)
+
+
+def find_components(models: Sequence[Path]) -> dict[str, Path]:
+    """The models by the name before each; empty where none has one. A file whose name has the form is a file.
+
+    Raises `UsageError` where some have names and some have none, and for a name that is given twice.
+    """
+    found = {model: named for model in models if (named := _NAMED.fullmatch(str(model))) and not model.exists()}
+    if not found:
+        return {}
+    plain = [model for model in models if model not in found]
+    if plain:
+        raise UsageError(
+            f"{next(iter(found))} has the name of a component, and {plain[0]} has none",
+            hint=f"name each: NAME={plain[0]}; models that are bundles of their own are built in a call of their own",
+        )
+    components = {named[1]: Path(named[2]) for named in found.values()}
+    if len(components) < len(found):
+        names = [named[1] for named in found.values()]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise UsageError(f"two models have the name {twice}", hint="give each component a name of its own")
+    return components
+
+
+def _combine(components: Mapping[str, Path], target: str, given: Given) -> BuildRequest:
+    """The request for one bundle of all `components`."""
+    name = given.get("name")
+    if name is None and len(components) > 1:
+        raise UsageError("a bundle of several models has no name yet", hint="give it one: --bundle NAME")
+    if given.get("preprocessing") and len(components) > 1:
+        raise UsageError(
+            "--preprocessing does not say which of the components it is for",
+            hint="put preprocessing.toml beside the samples of each, or write a project file: `bundler init`",
+        )
+    parts = {
+        component: BuildRequest(
+            model=model, target=target, **_locate_data(component, given, several=len(components) > 1)
+        )
+        for component, model in components.items()
+    }
+    return combine_requests(parts, name or bundle_name(next(iter(parts.values()))))
+
+
+def _locate_data(component: str, given: Given, *, several: bool) -> Given:
+    """What is given for all, with the component's own part of a folder of samples."""
+    found = {role: given[role] for role in ("samples", "calibration") if given.get(role) not in (None, SYNTHETIC)}
+    if not several or not found:
+        return given
+    return {**given, **{role: _find_data(str(place), role, component) for role, place in found.items()}}
+
+
+def _find_data(place: str, role: str, component: str) -> str:
+    for path in (Path(place) / component, Path(place) / f"{component}.npz"):
+        if path.exists():
+            return str(path)
+    raise UsageError(
+        f"--{role} {place} has nothing for component {component}",
+        hint=f"put its samples into {Path(place) / component}, or name the data of each in a project file",
+    )
 
 
 def _no_target(models: Sequence[Path]) -> UsageError:

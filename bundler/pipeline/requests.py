@@ -130,7 +130,9 @@ class BuildRequest:
             show=lambda versions: versions,
         ),
     ] = ()
-    name: Annotated[str | None, Option("--name", help="Name of the bundle [the file's].", of_one_model=True)] = None
+    name: Annotated[
+        str | None, Option("--name", "--bundle", help="Name of the bundle [the file's].", of_one_model=True)
+    ] = None
     version: Annotated[str, Option("--version", help="Version of the emitted package.", of_one_model=True)] = "1.0.0"
     package_name: Annotated[
         str | None,

@@ -15,9 +15,11 @@ from bundler.api import Settings, Timing
 from bundler.cli.console import open_console
 from bundler.cli.options import Json, OptionsOf, Progress
 from bundler.cli.printing import echo, echo_lines, print_json, printable
+from bundler.cli.requests import find_components
 from bundler.cli.timetable import throughput_lines, timetable_lines
 from bundler.model.errors import UsageError
 from bundler.model.options import On
+from bundler.model.runtime import SOLE
 from bundler.reporting.claims import doubt_machine
 
 if TYPE_CHECKING:
@@ -39,7 +41,12 @@ MAX_CALLERS = 256
 def run(
     bundles: Annotated[list[Path], typer.Argument(help="Folders of bundles.", metavar="BUNDLE")],
     *,
-    baseline: Annotated[Path | None, typer.Option("--baseline", help="An ONNX file to compare them with.")] = None,
+    baseline: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--baseline", metavar="MODEL", help="An ONNX file to compare them with; NAME=MODEL for a component."
+        ),
+    ] = None,
     batch: Annotated[
         int | None,
         typer.Option("--batch", metavar="N", min=1, help="Rows in one call.", show_default="as in the golden sample"),
@@ -85,7 +92,9 @@ def run(
     )
     busy = doubt_machine()
     with open_console(progress, as_json=json) as listener:
-        times = api.bench(bundles, baseline=baseline, timing=timing, on=on, settings=settings, listener=listener)
+        times = api.bench(
+            bundles, baseline=_read_baseline(baseline or ()), timing=timing, on=on, settings=settings, listener=listener
+        )
     doubts = [*([busy] if busy else []), *_list_doubts(times)]
     if json:
         print_json({"variants": times, "timing": timing, "warnings": doubts})
@@ -96,6 +105,16 @@ def run(
     if doubts:
         longer = f"--seconds {timing.seconds * 4 if timing.seconds else 30:g}"
         echo(f"hint: measure on an idle machine, and for longer: {longer}", err=True)
+
+
+def _read_baseline(models: Sequence[Path]) -> dict[str, Path]:
+    """The models to compare with, by component. Raises `UsageError` for several without names."""
+    components = find_components(models)
+    if not components and len(models) > 1:
+        raise UsageError(
+            "--baseline is given twice and names no component", hint="--baseline NAME=MODEL for a component of a bundle"
+        )
+    return components or ({SOLE: models[0]} if models else {})
 
 
 def parse_callers(text: str) -> tuple[int, ...]:

@@ -33,6 +33,8 @@ EPILOG = """Examples:
 
   bundler build model.onnx -t linux-x64 --calibration images/ --set precision.method=auto
 
+  bundler build detect=det.onnx read=rec.onnx --bundle ocr -t web-webgpu
+
   bundler build   # everything in bundler.toml
 
   bundler build --only 'raspberry-*' --only detector-linux-x64"""
@@ -43,7 +45,7 @@ def run(
         list[Path] | None,
         typer.Argument(
             help="ONNX files, or models of the Transformers library as hf:FOLDER or hf:NAME; without any, those of the "
-            "project file.",
+            "project file. With names before them (NAME=MODEL), all become one bundle.",
             metavar="MODEL",
         ),
     ] = None,

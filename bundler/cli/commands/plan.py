@@ -33,10 +33,12 @@ CHANGES_NO_STEP = ("output", "version", "package_name", "prove", "measure", "on"
 
 
 def run(
-    model: Annotated[
-        Path | None,
+    models: Annotated[
+        list[Path] | None,
         typer.Argument(
-            metavar="MODEL", help="An ONNX file, or hf:FOLDER or hf:NAME; without one, those of the project file."
+            metavar="MODEL",
+            help="ONNX files, or hf:FOLDER or hf:NAME; without any, those of the project file. With names before them "
+            "(NAME=MODEL), all become one bundle.",
         ),
     ] = None,
     *,
@@ -48,8 +50,8 @@ def run(
 ) -> None:
     """Plan and print all requests; exits with the code of the first failure."""
     names, picked = target or (), only or ()
-    if model:
-        planned = api.plan_all(make_requests((model,), names, given, picked), settings)
+    if models:
+        planned = api.plan_all(make_requests(models, names, given, picked), settings)
     else:
         planned = api.plan_project(targets=names, only=picked, given=given, settings=settings)
     failures = [item for item in planned if isinstance(item, api.Failure)]
@@ -57,7 +59,7 @@ def run(
         raise failures[0].located_error
     results = [item for item in planned if not isinstance(item, api.Failure)]
     if json:
-        print_json(results[0] if model and len(planned) == 1 else _document(results, failures))
+        print_json(results[0] if models and len(planned) == 1 else _document(results, failures))
     else:
         _print_all(results, failures)
     if failures:
