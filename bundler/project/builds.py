@@ -85,7 +85,7 @@ def _whole_project(loaded: LoadedProject) -> tuple[BuildRequest, ...]:
     command line gives targets.
     """
     project = loaded.project
-    if not all(model.targets or project.targets for model in project.models):
+    if not all(entry.targets or project.targets for _, entry in project.entries):
         return ()
     return project_requests(loaded)
 

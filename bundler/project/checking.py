@@ -51,7 +51,7 @@ def check_project(source: Source) -> Project:
 
 def _find_unknown_targets(project: Project) -> Iterator[Problem]:
     named: list[tuple[Key, tuple[str, ...]]] = [(("targets",), project.targets)]
-    named += [(("models", number, "targets"), model.targets) for number, model in enumerate(project.models)]
+    named += [((*place, "targets"), entry.targets) for place, entry in project.entries]
     for key, targets in named:
         for position, target in enumerate(targets):
             try:
@@ -61,7 +61,7 @@ def _find_unknown_targets(project: Project) -> Iterator[Problem]:
 
 
 def _find_idle_overrides(source: Source, project: Project) -> Iterator[Problem]:
-    named = (*project.targets, *(target for model in project.models for target in model.targets))
+    named = (*project.targets, *(target for _, entry in project.entries for target in entry.targets))
     places = (str(source.path.parent / target) if target.endswith(".toml") else target for target in named)
     for glob in find_idle_globs(project.overrides, places):
         text = "matches the id of no target, of bundler's or of this file" + suggest(glob, target_ids())

@@ -17,7 +17,7 @@ from bundler.project.checking import Source, check_project
 from bundler.project.globs import find_globs
 from bundler.project.ownership import check_owner
 from bundler.project.positions import Key
-from bundler.project.schema import Project
+from bundler.project.schema import ComponentModel, Project
 from bundler.support.reads import announce_look
 
 FILE_NAME = "bundler.toml"
@@ -121,6 +121,12 @@ def overrides_for(project: Project, target: str, root: Path) -> tuple[str, ...]:
     tables: list[Mapping[str, Any]] = [{"accuracy": accuracy}, {"budget": _given(project.budget)}]
     tables += [project.overrides[pattern] for pattern in find_globs(project.overrides, target)]
     return tuple(line for table in tables for line in _flatten(table, ()))
+
+
+def component_overrides(component: ComponentModel, root: Path) -> tuple[str, ...]:
+    """What a component changes in the profile for itself, as `overrides_for` writes it."""
+    accuracy = _locate_metric(_given(component.accuracy), root)
+    return tuple(_flatten({"precision": _given(component.precision), "accuracy": accuracy}, ()))
 
 
 def _given(section: BaseModel) -> dict[str, Any]:

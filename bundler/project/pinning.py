@@ -10,7 +10,7 @@ from bundler.environments.registry import Environments, LockSource, runtime_pack
 from bundler.model.errors import UsageError
 from bundler.model.events import Listener, Reporter, ignore
 from bundler.pipeline.given import source_environments
-from bundler.pipeline.requests import BuildRequest
+from bundler.pipeline.requests import BuildRequest, list_parts
 from bundler.planning.plan import step_environments
 from bundler.profiles.resolve import resolve_target
 from bundler.project.load import LoadedProject
@@ -30,6 +30,7 @@ def needed_locks(requests: Sequence[BuildRequest], environments: Environments) -
     and `UsageError` for data that are not there.
     """
     found: dict[str, LockSource | None] = {}
+    requests = [part for request in requests for part in list_parts(request).values()]
     profiles = {
         key: resolve_target(*key) for key in dict.fromkeys((request.target, request.overrides) for request in requests)
     }

@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from pydantic import BaseModel
+
 from bundler.model.errors import UsageError
 from bundler.model.options import find_options
 from bundler.pipeline.data import SYNTHETIC
-from bundler.pipeline.requests import BuildRequest
+from bundler.pipeline.requests import BuildRequest, combine_requests
 from bundler.pipeline.sources import PREFIX
 from bundler.project.fitting import check_fit
-from bundler.project.load import LoadedProject, overrides_for
-from bundler.project.schema import ProjectModel
+from bundler.project.load import LoadedProject, component_overrides, overrides_for
+from bundler.project.positions import Key
+from bundler.project.schema import ComponentModel, ProjectBundle, ProjectModel
 from bundler.support.reads import announce_look
 
-_SAME = tuple({field.name for field in fields(BuildRequest)} & ProjectModel.model_fields.keys())
-"""What a model of the file and a request say by the same name."""
+_FIELDS = {field.name for field in fields(BuildRequest)}
+_LOCATED = frozenset(("samples", "calibration", "preprocessing"))
+"""Paths, which are relative to the file."""
 
 
 def project_requests(
@@ -33,32 +37,51 @@ def project_requests(
     """
     _refuse_options_of_one_model(given, loaded.path.name)
     named = [
-        (number, target)
-        for number, model in enumerate(loaded.project.models)
-        for target in targets or _targets_of(loaded, model)
+        (place, entry, target)
+        for place, entry in loaded.project.entries
+        for target in targets or _targets_of(loaded, entry)
     ]
-    check_fit(loaded, (target for _, target in named))
-    return tuple(_over(_request_of(loaded, number, target), given) for number, target in named)
+    check_fit(loaded, (target for _, _, target in named))
+    return tuple(_request_of(loaded, place, entry, target, given) for place, entry, target in named)
 
 
-def _request_of(loaded: LoadedProject, number: int, target: str) -> BuildRequest:
-    """What the file says of one bundle of the model `number`."""
-    model = loaded.project.models[number]
-    request = BuildRequest(
+def _request_of(
+    loaded: LoadedProject, place: Key, entry: ProjectModel | ProjectBundle, target: str, given: Mapping[str, Any]
+) -> BuildRequest:
+    """What the file, and over it the command line, says of one bundle."""
+    if isinstance(entry, ProjectModel):
+        return _over(_read_model(loaded, entry, place, target), given)
+    common = {name: getattr(entry, name) for name in _same_fields(entry) if name != "together"}
+    parts = {
+        name: _over(replace(_read_model(loaded, model, (*place, "models", name), target), **common), given)
+        for name, model in entry.models.items()
+    }
+    try:
+        request = combine_requests(parts, entry.name, entry.together)
+    except UsageError as error:
+        raise UsageError(f"{loaded.place(place)}: {error.message}", details=error.details, hint=error.hint) from error
+    return replace(request, origin=loaded.place(place))
+
+
+def _read_model(loaded: LoadedProject, model: ProjectModel | ComponentModel, place: Key, target: str) -> BuildRequest:
+    own = component_overrides(model, loaded.root) if isinstance(model, ComponentModel) else ()
+    return BuildRequest(
         model=_locate_model(loaded, model.path),
         target=target,
         output=loaded.root / loaded.project.output,
-        overrides=overrides_for(loaded.project, target, loaded.root),
+        overrides=(*overrides_for(loaded.project, target, loaded.root), *own),
         project=loaded.path.name,
-        origin=loaded.place(("models", number)),
-        **{name: getattr(model, name) for name in _SAME},
-    )
-    return replace(
-        request,
+        origin=loaded.place(place),
         samples=_locate_data(loaded, model.samples),
         calibration=_locate_data(loaded, model.calibration),
         preprocessing=loaded.root / model.preprocessing if model.preprocessing else None,
+        **{name: getattr(model, name) for name in _same_fields(model) if name not in _LOCATED},
     )
+
+
+def _same_fields(section: BaseModel) -> Iterator[str]:
+    """What a section of the file and a request say by the same name."""
+    return (name for name in type(section).model_fields if name in _FIELDS)
 
 
 def _over(request: BuildRequest, given: Mapping[str, Any]) -> BuildRequest:
@@ -94,11 +117,12 @@ def _locate_data(loaded: LoadedProject, data: str | None) -> str | None:
     return str(loaded.root / data)
 
 
-def _targets_of(loaded: LoadedProject, model: ProjectModel) -> tuple[str, ...]:
-    targets = model.targets or loaded.project.targets
+def _targets_of(loaded: LoadedProject, entry: ProjectModel | ProjectBundle) -> tuple[str, ...]:
+    targets = entry.targets or loaded.project.targets
     if not targets:
         raise UsageError(
-            f"{loaded.path} names no target for {model.path}", hint='add targets = ["linux-x64"], or give --target'
+            f"{loaded.path} names no target for {entry.path if isinstance(entry, ProjectModel) else entry.name}",
+            hint='add targets = ["linux-x64"], or give --target',
         )
     return tuple(_locate_target(loaded, target) for target in targets)
 

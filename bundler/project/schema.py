@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from bundler.model.component_names import check_component_names
+from bundler.model.errors import UsageError
 from bundler.model.golden_inputs import GoldenKind
-from bundler.profiles.schema import Accuracy, Budget, GivenShape
+from bundler.profiles.schema import Accuracy, Budget, GivenShape, Precision
 
 PythonVersion = Annotated[str, Field(pattern=r"^3\.[0-9]{1,2}$")]
 
@@ -53,6 +55,54 @@ class ProjectModel(Section):
     """Time every variant of its bundles for some seconds, as `--measure` of `bundler build`."""
 
 
+class ComponentModel(Section):
+    """One model of a bundle of several, under the name that applications use: `[bundles.models.detect]`."""
+
+    path: str = Field(min_length=1)
+    """The ONNX file, relative to the project file."""
+    samples: str | None = None
+    """Inputs for its golden set, relative to the project file; see `bundler build --help`."""
+    golden: GoldenKind = "samples"
+    """What the bundles carry of the samples: `samples`, up to 16 of them, or `synthetic`, seeded inputs like them."""
+    calibration: str | None = None
+    """Data to calibrate with, relative to the project file, or `synthetic`; see `bundler build --help`."""
+    preprocessing: str | None = None
+    """The declared preprocessing of images, recordings or texts, relative to the project file."""
+    dimensions: dict[str, Annotated[int, Field(gt=0)]] = {}
+    """Dynamic dimensions to fix, by name."""
+    shapes: dict[str, GivenShape] = {}
+    """Shapes to fix, by the name of the input: `{ x = [1, 3, 48, 192] }`; see `--shape` of `bundler build`."""
+    precision: Precision = Precision()
+    """How this model's numbers are stored and computed, over what targets and `overrides` say."""
+    accuracy: Accuracy = Accuracy()
+    """The gate of this model, over what targets and the project say."""
+
+
+class ProjectBundle(Section):
+    """One bundle of several models."""
+
+    name: str
+    """Name of the bundles."""
+    models: dict[str, ComponentModel] = Field(min_length=1)
+    """The models by the names that applications use: lower-case letters, digits and underscores."""
+    together: tuple[str, ...] = ()
+    """Models that take the variant of one name on a device, all or none: they share memory or weights."""
+    version: str = "1.0.0"
+    """Version of the emitted packages."""
+    package_name: str | None = None
+    """Name of the emitted packages, in which `{model}` and `{target}` stand for the bundle's name and the target.
+    Without it, one is made from the bundle's name.
+    """
+    targets: tuple[str, ...] = ()
+    """Targets of this bundle alone; without it, those of the project."""
+    python: tuple[PythonVersion, ...] = ()
+    """Pythons that its Python bundles are for, like `["3.12"]`; without it, the target's."""
+    format: str | None = None
+    """Format of its bundles; without it, the target's."""
+    measure: bool = False
+    """Time every variant of its bundles for some seconds, as `--measure` of `bundler build`."""
+
+
 class Project(Section):
     """The whole project file."""
 
@@ -60,11 +110,33 @@ class Project(Section):
     """Folder for the bundles, relative to the project file."""
     targets: tuple[str, ...] = ()
     """Target ids, or paths of profiles relative to the project file."""
-    models: tuple[ProjectModel, ...] = Field(min_length=1)
-    """The models, each built for every target."""
+    models: tuple[ProjectModel, ...] = ()
+    """The models that are bundles of their own, each built for every target."""
+    bundles: tuple[ProjectBundle, ...] = ()
+    """The bundles of several models, each built for every target."""
     accuracy: Accuracy = Accuracy()
     """The gate of all builds, over the profiles'. The file of a metric is relative to the project file."""
     budget: Budget = Budget()
     """Sizes that no bundle may exceed, over the profiles'."""
     overrides: dict[str, dict[str, Any]] = {}
     """Parts of profiles to replace, by glob of target id: `[overrides."raspberry-*".optimization]`."""
+
+    @model_validator(mode="after")
+    def _check_bundles(self) -> Project:
+        """Something must be built, and the names of components must be names in every language."""
+        if not self.models and not self.bundles:
+            raise ValueError("names no model: add [[models]], or [[bundles]] for several models in one bundle")
+        for bundle in self.bundles:
+            try:
+                check_component_names(bundle.models)
+            except UsageError as error:
+                raise ValueError(f"{error.message}; {error.hint}") from error
+        return self
+
+    @property
+    def entries(self) -> tuple[tuple[tuple[str, int], ProjectModel | ProjectBundle], ...]:
+        """All that is built for targets, each with its place in the file."""
+        return (
+            *((("models", number), model) for number, model in enumerate(self.models)),
+            *((("bundles", number), bundle) for number, bundle in enumerate(self.bundles)),
+        )
