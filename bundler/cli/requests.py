@@ -10,6 +10,7 @@ from bundler.api import BuildRequest, combine_requests, list_target_names
 from bundler.cli.options import Given
 from bundler.model.errors import UsageError
 from bundler.pipeline.requests import bundle_name
+from bundler.support.reads import announce_look
 
 
 def make_requests(
@@ -42,7 +43,7 @@ def find_components(models: Sequence[Path]) -> dict[str, Path]:
 
     Raises `UsageError` where some have names and some have none, and for a name that is given twice.
     """
-    found = {model: named for model in models if (named := _NAMED.fullmatch(str(model))) and not model.exists()}
+    found = {model: named for model in models if (named := _NAMED.fullmatch(str(model))) and not _exists(model)}
     if not found:
         return {}
     plain = [model for model in models if model not in found]
@@ -57,6 +58,11 @@ def find_components(models: Sequence[Path]) -> dict[str, Path]:
         twice = next(name for name in names if names.count(name) > 1)
         raise UsageError(f"two models have the name {twice}", hint="give each component a name of its own")
     return components
+
+
+def _exists(path: Path) -> bool:
+    announce_look(path)
+    return path.exists()
 
 
 def _combine(components: Mapping[str, Path], target: str, given: Given) -> BuildRequest:
@@ -88,7 +94,7 @@ def _locate_data(component: str, given: Given, *, several: bool) -> Given:
 
 def _find_data(place: str, role: str, component: str) -> str:
     for path in (Path(place) / component, Path(place) / f"{component}.npz"):
-        if path.exists():
+        if _exists(path):
             return str(path)
     raise UsageError(
         f"--{role} {place} has nothing for component {component}",

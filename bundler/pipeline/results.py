@@ -234,3 +234,8 @@ class VerifyResult:
     digest: str = ""
     left_out: tuple[str, ...] = ()
     shortfalls: tuple[str, ...] = ()
+
+    def label(self, proof: VariantProof) -> str:
+        """The variant's name as people read it: with its component where there are several."""
+        several = len({variant.component for variant in self.variants}) > 1
+        return f"{proof.component}/{proof.variant}" if several else proof.variant

@@ -133,7 +133,7 @@ def _print_verified(result: VerifyResult) -> None:
         echo(line)
     for variant in result.variants:
         if variant.passed and variant.reason:
-            echo(f"  {variant.variant}: {variant.reason}")
+            echo(f"  {result.label(variant)}: {variant.reason}")
     for line in (*(f"left out: {text}" for text in result.left_out), *result.shortfalls):
         echo(f"  {line}")
     for reason in result.reservations:
