@@ -112,7 +112,7 @@ def test_a_target_or_a_model_that_is_given_twice_counts_once() -> None:
 
 def test_a_plan_takes_what_changes_a_step_or_the_name_of_the_bundle() -> None:
     result = CliRunner().invoke(app, ["plan", "--help"], env={"COLUMNS": "100"})
-    assert all(f"  {option} " in result.output for option in ("--seed", "--name", "--samples"))
+    assert all(f"  {option}" in result.output for option in ("--seed ", "--name, --bundle ", "--samples "))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,6 +13,7 @@ from bundler.cli.timetable import throughput_lines, timetable_lines
 from bundler.model.errors import UsageError, VerificationError
 from bundler.model.events import ignore
 from bundler.model.measurement import Measurement, Timing
+from bundler.model.runtime import SOLE
 from bundler.pipeline import bench as benching
 from bundler.pipeline.bench import VariantTimes, bench
 from bundler.pipeline.workspace import Workspace, open_workspace
@@ -82,14 +83,14 @@ def workspace(tmp_path: Path) -> Workspace:
 
 def test_a_missing_baseline_is_reported(workspace: Workspace, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"no model .*nothing\.onnx"):
-        bench((tmp_path,), tmp_path / "nothing.onnx", workspace, ignore)
+        bench((tmp_path,), {SOLE: tmp_path / "nothing.onnx"}, workspace, ignore)
 
 
 def test_nothing_to_time_is_reported(workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(benching, "_time_bundle", lambda *_: [])
     write_manifest(tmp_path, make_manifest(tmp_path, make_request()))
     with pytest.raises(VerificationError, match="no bundle could be timed"):
-        bench((tmp_path,), None, workspace, ignore)
+        bench((tmp_path,), {}, workspace, ignore)
 
 
 @pytest.mark.parametrize("timing", [Timing(batch=2), Timing(threads=1), Timing(callers=(1, 2))])
@@ -99,10 +100,10 @@ def test_web_bundles_say_what_they_cannot_before_anything_runs(
     monkeypatch.setattr(benching, "_time_bundle", lambda *_: pytest.fail("it ran"))
     write_manifest(tmp_path, replace(make_manifest(tmp_path, make_request()), ecosystem="web"))
     with pytest.raises(UsageError, match="cannot be timed with --batch, --threads, --spinning or --callers") as caught:
-        bench((tmp_path,), None, workspace, ignore, timing=timing)
+        bench((tmp_path,), {}, workspace, ignore, timing=timing)
     assert "one call at a time" in caught.value.details[0]
 
 
 def test_a_folder_that_is_no_bundle_is_reported(workspace: Workspace, tmp_path: Path) -> None:
     with pytest.raises(VerificationError):
-        bench((tmp_path,), None, workspace, ignore)
+        bench((tmp_path,), {}, workspace, ignore)

@@ -10,7 +10,7 @@ import pytest
 
 from bundler.cli.accuracy import accuracy_line, device_lines
 from bundler.model.codec import encode
-from bundler.model.plan import BuildPlan, Step, VariantPlan
+from bundler.model.plan import ComponentPlan, Step, VariantPlan
 from bundler.model.reference import ReferenceFigures
 from bundler.model.results import Comparison, OutputComparison, StepOutcome
 from bundler.model.runtime import Gate, ProviderEntry
@@ -77,15 +77,13 @@ def find(*outputs: OutputComparison, gate: Gate, run: bool = False) -> AccuracyR
         gate=gate,
         rounding="computes in half precision",
     )
-    plan = BuildPlan(
+    plan = ComponentPlan(
+        name="model",
         model_name="m",
-        target="t",
         steps=(step,),
         golden="golden",
         variants=(variant,),
         decisions=(),
-        emitter="files",
-        format="files",
         gates={step.id: Gate(default=FLOAT)},
     )
     comparison = Comparison(samples=8, outputs=outputs)

@@ -15,6 +15,7 @@ from bundler.model.proof import VariantProof
 from bundler.model.results import StepOutcome
 from bundler.model.stage import Note
 from bundler.pipeline.bench import _nothing_timed
+from bundler.pipeline.built import BuiltPart
 from bundler.pipeline.finish import explain_unmeasured, list_notes
 from bundler.pipeline.prepare import Prepared
 from bundler.pipeline.requests import BuildRequest
@@ -52,6 +53,7 @@ def prepared(*earlier: StepOutcome) -> Prepared:
     settled = replace(settle_profile(profile, make_facts(), request), left_out=left_out)
     return Prepared(
         request=BuildRequest(model=Path("cnn.onnx"), target=profile.id),
+        bundle="cnn",
         title="cnn",
         facts=make_facts(),
         settled=settled,
@@ -67,7 +69,8 @@ def test_notes_are_all_that_was_heard_and_each_once() -> None:
     few = Note(text="the golden set holds 16 of 60 samples")
     placed = outcome("htp/compile_context", provider="QNNExecutionProvider", assigned=0, left=9)
     found = {"record_golden": outcome("record_golden", few, few), "htp/compile_context": placed}
-    notes = list_notes(prepared(outcome("inspect", random)), found, ("set a variable",))
+    part = BuiltPart(prepared=prepared(outcome("inspect", random)), outcomes=found)
+    notes = list_notes((part,), ("set a variable",))
     assert [notes.count(text) for text in (random.text, few.text, "set a variable")] == [1, 1, 1]
     assert any("variant gpu" in text for text in notes)
     assert any(text.startswith("variant htp: 0 of 9 nodes assigned to QNNExecutionProvider") for text in notes)
@@ -94,8 +97,14 @@ def test_verify_names_the_variants_that_a_bundle_has_not(tmp_path: Path) -> None
     manifest = make_manifest(tmp_path, make_request())
     assert find_left_out(manifest) == ()
     gone = Decision(subject="variant tensorrt", choice="left out", reason="only your own build has it")
-    found = dataclasses.replace(manifest, decisions=(*manifest.decisions, gone))
+    (component,) = manifest.components
+    lacking = dataclasses.replace(component, decisions=(*component.decisions, gone))
+    found = dataclasses.replace(manifest, components=(lacking,))
     assert find_left_out(found) == ("variant tensorrt: only your own build has it",)
+    other = dataclasses.replace(component, name="read")
+    assert find_left_out(dataclasses.replace(manifest, components=(other, lacking))) == (
+        "model: variant tensorrt: only your own build has it",
+    )
 
 
 def test_a_bundle_weighs_all_its_files_and_the_manifest(tmp_path: Path) -> None:

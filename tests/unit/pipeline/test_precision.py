@@ -30,6 +30,7 @@ def prepared(chosen: str, variant: str = "cpu") -> Prepared:
     settled = settle_profile(profile, make_facts(), request)
     found = Prepared(
         request=BuildRequest(model=Path("cnn.onnx"), target=profile.id, locked=True),
+        bundle="cnn",
         title="cnn",
         facts=make_facts(),
         settled=settled,

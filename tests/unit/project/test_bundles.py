@@ -1,0 +1,75 @@
+"""Bundles of several models in a project file."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from bundler.model.errors import UsageError
+from bundler.project.load import find_project
+from bundler.project.requests import project_requests
+
+TEXT = """
+targets = ["linux-x64", "web-wasm"]
+
+[[bundles]]
+name = "ocr"
+version = "2.1"
+
+[bundles.models.detect]
+path = "det.onnx"
+shapes = { x = [1, 3, 640, 640] }
+
+[bundles.models.read]
+path = "rec.onnx"
+samples = "lines"
+precision = { method = "dynamic-int8" }
+accuracy = { sqnr_db = 10 }
+
+[accuracy]
+sqnr_db = 20
+"""
+
+
+def test_a_bundle_of_the_file_is_one_request_for_each_target(tmp_path: Path) -> None:
+    (tmp_path / "bundler.toml").write_text(TEXT)
+    first, second = project_requests(find_project(tmp_path), given={"format": "wheel"})
+    assert (first.name, first.target, second.target) == ("ocr", "linux-x64", "web-wasm")
+    assert (first.version, first.format, first.origin) == ("2.1", "wheel", "bundler.toml:4")
+    detect, read = first.components.values()
+    assert (detect.model, read.model) == (tmp_path / "det.onnx", tmp_path / "rec.onnx")
+    assert (detect.samples, read.samples) == (None, str(tmp_path / "lines"))
+    assert detect.overrides == ("accuracy.sqnr_db=20.0",)
+    assert read.overrides == (
+        "accuracy.sqnr_db=20.0",
+        'precision.method="dynamic-int8"',
+        "accuracy.sqnr_db=10.0",
+    )
+    assert read.origin == "bundler.toml:12"
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "text"),
+    [
+        ("[bundles.models.read]", "[bundles.models.class]", "cannot be the name of a component: it is a keyword"),
+        ('version = "2.1"', 'version = "2.1"\ntogether = ["detect", "write"]', "together names"),
+        ('targets = ["linux-x64", "web-wasm"]', "", "names no target for ocr"),
+        ('path = "rec.onnx"', "", r"bundler.toml:12: bundles\[0\].models.read.path: is missing"),
+    ],
+)
+def test_mistakes_are_reported(tmp_path: Path, before: str, after: str, text: str) -> None:
+    assert before in TEXT
+    (tmp_path / "bundler.toml").write_text(TEXT.replace(before, after))
+    with pytest.raises(UsageError) as caught:
+        project_requests(find_project(tmp_path))
+    shown = "\n".join((caught.value.message, *caught.value.details))
+    assert re.search(text, shown), shown
+
+
+def test_a_file_without_a_model_says_what_to_add(tmp_path: Path) -> None:
+    (tmp_path / "bundler.toml").write_text('targets = ["linux-x64"]\n')
+    with pytest.raises(UsageError) as caught:
+        find_project(tmp_path)
+    assert "names no model: add [[models]], or [[bundles]]" in "\n".join(caught.value.details)
