@@ -9,6 +9,7 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
+from bundler.model.component_names import check_component_names
 from bundler.model.errors import ProfileError, UsageError
 from bundler.profiles.problems import Problem, explain_errors, show_key, suggest
 from bundler.profiles.resolve import freeze_arrays, locate_target, target_ids
@@ -42,11 +43,23 @@ def check_project(source: Source) -> Project:
         project = Project.model_validate(freeze_arrays(source.data), strict=True)
     except ValidationError as error:
         raise _invalid(source, [*explain_errors(error, source.data, Project), *problems]) from error
+    problems += _find_wrong_components(project)
     problems += _find_unknown_targets(project)
     problems += _find_idle_overrides(source, project)
     if problems:
         raise _invalid(source, problems)
     return project
+
+
+def _find_wrong_components(project: Project) -> Iterator[Problem]:
+    if not project.entries:
+        yield Problem(key=(), text="names no model: add [[models]], or [[bundles]] for several models in one bundle")
+    for number, bundle in enumerate(project.bundles):
+        for name in bundle.models:
+            try:
+                check_component_names([name])
+            except UsageError as error:
+                yield Problem(key=("bundles", number, "models", name), text=f"{error.message}; {error.hint}")
 
 
 def _find_unknown_targets(project: Project) -> Iterator[Problem]:
@@ -108,4 +121,5 @@ def _invalid(source: Source, problems: list[Problem]) -> UsageError:
 def _show(path: Path, line: int | None, problem: Problem) -> str:
     """`bundler.toml:12: models[0].nmae: unknown key`."""
     place = path.name if line is None else f"{path.name}:{line}"
-    return f"{place}: {show_key(problem.key)}: {problem.text}"
+    key = f"{show_key(problem.key)}: " if problem.key else ""
+    return f"{place}: {key}{problem.text}"

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field
 
-from bundler.model.component_names import check_component_names
-from bundler.model.errors import UsageError
 from bundler.model.golden_inputs import GoldenKind
 from bundler.profiles.schema import Accuracy, Budget, GivenShape, Precision
 
@@ -120,18 +118,6 @@ class Project(Section):
     """Sizes that no bundle may exceed, over the profiles'."""
     overrides: dict[str, dict[str, Any]] = {}
     """Parts of profiles to replace, by glob of target id: `[overrides."raspberry-*".optimization]`."""
-
-    @model_validator(mode="after")
-    def _check_bundles(self) -> Project:
-        """Something must be built, and the names of components must be names in every language."""
-        if not self.models and not self.bundles:
-            raise ValueError("names no model: add [[models]], or [[bundles]] for several models in one bundle")
-        for bundle in self.bundles:
-            try:
-                check_component_names(bundle.models)
-            except UsageError as error:
-                raise ValueError(f"{error.message}; {error.hint}") from error
-        return self
 
     @property
     def entries(self) -> tuple[tuple[tuple[str, int], ProjectModel | ProjectBundle], ...]:
