@@ -4,7 +4,7 @@ Modules: `config` reads `runtime.json` and `permissions` holds it to what a bund
 files, `variants` chooses how to run, `opening` opens it from the shipped file or from the device's own copy
 (`device_copy`, `keeping`, `device`), `sessions` makes and calls the runtime's sessions, `checks` looks at inputs,
 `lifetime` ends models, `golden`, `metrics` and `proving` serve the self-test, `timing` and `throughput` the benchmark,
-`cli` (with `heartbeat`) the command line, and `model` is what the package's own `Model` stands on.
+`cli` (with `arguments` and `heartbeat`) the command line, and `model` is what the package's own `Model` stands on.
 
 Only bundles that need them have `batches`, for a model whose batch has one size, `plugins`, for providers from plugins,
 `prepared`, for what must be generated on the device before a variant runs (`prewarming`, with `locking` and `drivers`,

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import platform
 import sys
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import onnxruntime as ort
 
 from . import integrity
+from .arguments import Action, make_parser
 from .arrays import read_inputs, show_outputs, write_outputs
 from .checks import match_names
-from .command import name_command
-from .config import Config, Port, Variant, describe_type
+from .config import Component, Port, Variant, describe_type
 from .errors import BundleError, FallbackWarning, InputError
 from .golden import GoldenSet
 from .heartbeat import Heartbeat, print_prewarmed
@@ -36,14 +35,10 @@ ModelType = type[BundledModel]
 LARGE = 1_000_000_000
 """Bytes; from this size on, two open models may not fit into memory."""
 
-EXIT_CODES = """\
-exit codes: 0 done; 1 the model, or what was generated on the device, does not reproduce the golden set;
-2 wrong usage or inputs; 3 the bundle was altered, or cannot run here; 130 interrupted"""
-
 
 def main(package: str, model: ModelType, arguments: Sequence[str] | None = None) -> int:
     """Run one command. Returns the exit code."""
-    options = _make_parser(package).parse_args(arguments)
+    options = make_parser(package, ACTIONS).parse_args(arguments)
     warnings.simplefilter("ignore", FallbackWarning)  # The report says it in full below.
     try:
         code: int = options.action(model, options)
@@ -68,106 +63,6 @@ def _print_error(error: BundleError, *, as_json: bool) -> int:
     return error.exit_code
 
 
-def _make_parser(package: str) -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog=name_command(package),
-        description="Run, test and time the model of this package.",
-        epilog=EXIT_CODES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    _add_info(commands)
-    _add_prewarm(commands)
-    _add_self_test(commands)
-    _add_run(commands)
-    _add_bench(commands)
-    return parser
-
-
-def _add_command(
-    commands: Any, name: str, action: Callable[[ModelType, Any], int], text: str
-) -> argparse.ArgumentParser:
-    parser: argparse.ArgumentParser = commands.add_parser(name, help=text, description=text)
-    parser.set_defaults(action=action)
-    return parser
-
-
-def _add_info(commands: Any) -> None:
-    parser = _add_command(commands, "info", print_info, "Show inputs, outputs, variants, and which of them runs here.")
-    parser.add_argument("--json", action="store_true", help="print one JSON document")
-
-
-def _add_prewarm(commands: Any) -> None:
-    text = "Generate what variants require on this device, verify it, and keep it for later starts."
-    parser = _add_command(commands, "prewarm", run_prewarm, text)
-    parser.add_argument("--variant", default=None, help="a variant's name (default: all that can run here)")
-    parser.add_argument("--force", action="store_true", help="generate it again even if it exists")
-    parser.add_argument("--json", action="store_true", help="print one JSON document")
-
-
-def _add_self_test(commands: Any) -> None:
-    text = "Reproduce the golden set that was recorded from the original model."
-    parser = _add_command(commands, "self-test", run_self_test, text)
-    parser.add_argument("--variant", default=None, help="a variant's name, or `each` for all of them in turn")
-    parser.add_argument("--strict", action="store_true", help="fail when the preferred variant cannot run here")
-    parser.add_argument("--json", action="store_true", help="print one JSON document")
-
-
-def _add_run(commands: Any) -> None:
-    parser = _add_command(commands, "run", run_once, "Run the model once on arrays from files.")
-    parser.add_argument(
-        "files",
-        nargs="+",
-        metavar="INPUT",
-        help="an .npz file with one array for each input, or NAME=FILE.npy for each input",
-    )
-    parser.add_argument("-o", "--output", metavar="FILE.npz", help="write the outputs there (default: print them)")
-    _add_choice(parser)
-
-
-def _add_bench(commands: Any) -> None:
-    parser = _add_command(commands, "bench", run_bench, "Time loading, first inference and steady-state latency.")
-    parser.add_argument("-n", "--runs", type=_positive, default=100, help="timed calls (default: %(default)s)")
-    parser.add_argument("--openings", type=_positive, default=15, help="timed loads (default: %(default)s)")
-    parser.add_argument("--warm-up", type=int, default=10, help="warm-up calls (default: %(default)s)")
-    parser.add_argument("--seconds", type=float, default=60, help="approximate duration (default: %(default)s)")
-    parser.add_argument("--batch", type=_positive, help="rows per call (default: those of the golden sample)")
-    parser.add_argument("--threads", type=_positive, help="threads inside one call (default: the bundle's own number)")
-    parser.add_argument(
-        "--spinning",
-        action=argparse.BooleanOptionalAction,
-        help="whether idle threads spin instead of sleeping (default: the bundle's own choice)",
-    )
-    parser.add_argument(
-        "--callers",
-        type=_counts,
-        default=[],
-        metavar="N,N",
-        help="also count calls per second with these numbers of concurrent callers (1,2,4)",
-    )
-    parser.add_argument("--compare", metavar="MODEL.onnx", help="compare with a default session on this model")
-    parser.add_argument("--json", action="store_true", help="print one JSON document; times are in seconds")
-    _add_choice(parser)
-
-
-def _add_choice(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--variant", default=None, help="run this variant (default: the first that can run here)")
-    parser.add_argument("--strict", action="store_true", help="fail when the preferred variant cannot run here")
-    parser.add_argument("--prewarm", action="store_true", help="first generate what is missing, as `prewarm` does")
-
-
-def _positive(text: str) -> int:
-    value = int(text)
-    if value < 1:
-        raise argparse.ArgumentTypeError("at least 1")
-    return value
-
-
-def _counts(text: str) -> list[int]:
-    """`1,2,4`, each once."""
-    return list(dict.fromkeys(_positive(part) for part in text.split(",")))
-
-
 def _open(model: ModelType, options: Any) -> BundledModel:
     opened = model(options.variant, strict=options.strict or None, prewarm="wait" if options.prewarm else None)
     if opened.report.fell_back:
@@ -177,17 +72,17 @@ def _open(model: ModelType, options: Any) -> BundledModel:
 
 def print_info(model: ModelType, options: Any) -> int:
     """`info`."""
-    config = model.pins.read()
-    memory = integrity.Memory(config.payload)
-    variants = {variant.name: _explain(variant, memory) for variant in config.variants}
+    component = model.pins.read()
+    memory = integrity.Memory(component.payload)
+    variants = {variant.name: _explain(variant, memory) for variant in component.variants}
     if options.json:
-        _print_json({**_describe_host(config), "signature": config.data["signature"], "variants": variants})
+        _print_json({**_describe_host(component), "signature": component.data["signature"], "variants": variants})
         return 0
-    print(f"{config.data['model']} for {config.data['target']}")
+    print(f"{component.data['model']} for {component.data['target']}")
     print("inputs")
-    _print_ports(config.inputs)
+    _print_ports(component.inputs)
     print("outputs")
-    _print_ports(config.outputs)
+    _print_ports(component.outputs)
     print("variants, in order of preference")
     for name, obstacle in variants.items():
         print(f"  {name}: {'can run here' if obstacle is None else f'cannot run here: {obstacle}'}")
@@ -228,13 +123,13 @@ def run_prewarm(model: ModelType, options: Any) -> int:
 
 def run_self_test(model: ModelType, options: Any) -> int:
     """`self-test`."""
-    config = model.pins.read()
+    component = model.pins.read()
     if options.variant == "each":
-        outcomes = [try_variant(model, config, variant.name) for variant in config.variants]
+        outcomes = [try_variant(model, component, variant.name) for variant in component.variants]
     else:
-        outcomes = [prove_variant(model, config, options.variant, strict=options.strict or None)]
+        outcomes = [prove_variant(model, component, options.variant, strict=options.strict or None)]
     if options.json:
-        _print_json({**_describe_host(config), "variants": outcomes})
+        _print_json({**_describe_host(component), "variants": outcomes})
     else:
         print_outcomes(outcomes)
     failed = any(outcome["status"] == "failed" for outcome in outcomes)
@@ -256,13 +151,13 @@ def run_once(model: ModelType, options: Any) -> int:
 
 def run_bench(model: ModelType, options: Any) -> int:
     """`bench`."""
-    config = model.pins.read()
+    component = model.pins.read()
     tuning = resolve_tuning(options.threads, options.spinning)
     variant = _settle(model, options)
     variant.tuning = tuning
-    sample = next(iter(GoldenSet(config)))
-    inputs = widen_inputs(config.inputs, sample.inputs, options.batch) if options.batch else sample.inputs
-    opens = [_opener(model, variant, tuple(inputs.get(port.name) for port in config.inputs))]
+    sample = next(iter(GoldenSet(component)))
+    inputs = widen_inputs(component.inputs, sample.inputs, options.batch) if options.batch else sample.inputs
+    opens = [_opener(model, variant, tuple(inputs.get(port.name) for port in component.inputs))]
     if options.batch:
         _try_batch(opens[0], options.batch)
     if options.compare:
@@ -274,7 +169,7 @@ def run_bench(model: ModelType, options: Any) -> int:
     figures = {name: timing.to_json() for name, timing in named.items()}
     if options.json:
         series = {name: timing.series() for name, timing in named.items()}
-        about = {**_describe_host(config), "variant": variant.name, "sample": sample.name}
+        about = {**_describe_host(component), "variant": variant.name, "sample": sample.name}
         throughput = [{"callers": number, "calls_per_second": found} for number, found in rates.items()]
         _print_json({**about, **figures, "series": series, "batch": options.batch, "throughput": throughput})
         return 0
@@ -330,10 +225,20 @@ def _plain_opener(path: str, variant: Variant, inputs: dict[str, Any]) -> Open:
     return open_plain
 
 
-def _describe_host(config: Config) -> dict[str, Any]:
+ACTIONS: Mapping[str, Action] = {
+    "info": print_info,
+    "prewarm": run_prewarm,
+    "self-test": run_self_test,
+    "run": run_once,
+    "bench": run_bench,
+}
+"""The commands, by name."""
+
+
+def _describe_host(component: Component) -> dict[str, Any]:
     return {
-        "model": config.data["model"],
-        "target": config.data["target"],
+        "model": component.data["model"],
+        "target": component.data["target"],
         "runtime": ort.__version__,
         "numpy": np.__version__,
         "python": platform.python_version(),

@@ -94,7 +94,7 @@ class Variant:
         return device
 
 
-class Config:
+class Component:
     """The whole of `runtime.json`. `payload` is its folder."""
 
     __slots__ = (
@@ -127,7 +127,7 @@ def _note_fixed(ports: list[Port], fixed_sizes: list[dict[str, Any]]) -> None:
             port.fixed.update(dict.fromkeys(size["axes"].get(port.name, ()), size))
 
 
-def read_config(memory: Memory, sha256: str, inputs: tuple[str, ...], outputs: tuple[str, ...]) -> Config:
+def read_component(memory: Memory, sha256: str, inputs: tuple[str, ...], outputs: tuple[str, ...]) -> Component:
     """Read the payload's `runtime.json`; `sha256` pins its bytes, `inputs` and `outputs` are the Python names.
 
     Raises `IntegrityError` when the file is missing, altered or invalid, `IncompatibleError`
@@ -145,7 +145,7 @@ def read_config(memory: Memory, sha256: str, inputs: tuple[str, ...], outputs: t
         from .permissions import require_permitted
 
         require_permitted(data)
-    return Config(memory.payload, data, inputs, outputs)
+    return Component(memory.payload, data, inputs, outputs)
 
 
 def describe_type(data: dict[str, Any]) -> str:

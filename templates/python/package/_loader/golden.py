@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from .config import Config, Port, Variant
+from .config import Component, Port, Variant
 from .errors import REBUILD, IntegrityError, SelfTestError
 from .integrity import leads_out
 from .metrics import OutputFigures, Reference, Tolerance
@@ -35,9 +35,9 @@ class Sample:
 class GoldenSet:
     """The recorded samples, read one at a time. `synthetic` says that the inputs were generated from a seed."""
 
-    def __init__(self, config: Config) -> None:
-        self._folder = os.path.join(config.payload, "golden")
-        _check_digest(self._folder, config.golden_digest)
+    def __init__(self, component: Component) -> None:
+        self._folder = os.path.join(component.payload, "golden")
+        _check_digest(self._folder, component.golden_digest)
         with open(os.path.join(self._folder, "index.json"), "rb") as stream:
             self._index = json.load(stream)
         self.synthetic: bool = self._index["synthetic"]
@@ -111,21 +111,21 @@ class SelfTest:
             )
 
 
-def test_model(config: Config, variant: Variant, run: Run) -> SelfTest:
+def test_model(component: Component, variant: Variant, run: Run) -> SelfTest:
     """Run every sample and compare the outputs by the gate of `variant`.
 
     Raises `IntegrityError` when the golden set was altered.
     """
-    golden = GoldenSet(config)
-    figures = {port.name: OutputFigures(port.name, golden.reference(port.name)) for port in config.outputs}
+    golden = GoldenSet(component)
+    figures = {port.name: OutputFigures(port.name, golden.reference(port.name)) for port in component.outputs}
     for sample in golden:
-        results = run(tuple(sample.inputs.get(port.name) for port in config.inputs))
-        for port, actual in zip(config.outputs, results, strict=True):
+        results = run(tuple(sample.inputs.get(port.name) for port in component.inputs))
+        for port, actual in zip(component.outputs, results, strict=True):
             tolerance = variant.tolerance(port.name)
-            _compare(config, port, tolerance, figures[port.name], actual=actual, sample=sample)
+            _compare(component, port, tolerance, figures[port.name], actual=actual, sample=sample)
     if not len(golden):
         raise IntegrityError("the golden set has no samples", hint=REBUILD)
-    faults = [(name, figure.find_fault(_tolerance(config, variant, name))) for name, figure in figures.items()]
+    faults = [(name, figure.find_fault(_tolerance(component, variant, name))) for name, figure in figures.items()]
     return SelfTest(
         len(golden),
         list(figures.values()),
@@ -144,13 +144,13 @@ test_model.__test__ = False  # type: ignore[attr-defined]  # not a test case, wh
 
 
 def _compare(
-    config: Config, port: Port, tolerance: Tolerance, figure: OutputFigures, *, actual: Any, sample: Sample
+    component: Component, port: Port, tolerance: Tolerance, figure: OutputFigures, *, actual: Any, sample: Sample
 ) -> None:
     if figure.name not in sample.outputs:
         figure.refuse(f"sample {sample.name!r} has no recorded value of it")
         return
     reference = sample.outputs[figure.name]
-    if figure.name in config.unstable_outputs:
+    if figure.name in component.unstable_outputs:
         actual = _shape_only(actual, reference)
     if port.kind == "tensor" and port.element_type in STORAGE:
         actual, reference = decode(actual, port.element_type), decode(reference, port.element_type)
@@ -165,8 +165,8 @@ def _shape_only(actual: Any, reference: Any) -> Any:
     return reference if same_kind and (actual.shape, actual.dtype) == (reference.shape, reference.dtype) else actual
 
 
-def _tolerance(config: Config, variant: Variant, name: str) -> Tolerance:
-    return {} if name in config.unstable_outputs else variant.tolerance(name)
+def _tolerance(component: Component, variant: Variant, name: str) -> Tolerance:
+    return {} if name in component.unstable_outputs else variant.tolerance(name)
 
 
 def _read_number(value: Any) -> Any:

@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NoReturn
 
-from .config import Config, Port, read_config
+from .config import Component, Port, read_component
 from .errors import FallbackWarning, InputError
 from .integrity import Memory, always_check_wanted
 from .lifetime import refuse_closed, stop_in_children
@@ -36,9 +36,9 @@ class Pins:
         self.inputs = inputs
         self.outputs = outputs
 
-    def read(self, memory: Memory | None = None) -> Config:
+    def read(self, memory: Memory | None = None) -> Component:
         """`runtime.json`, checked. Raises `IntegrityError` or `IncompatibleError`."""
-        return read_config(memory or Memory(self.payload), self.sha256, self.inputs, self.outputs)
+        return read_component(memory or Memory(self.payload), self.sha256, self.inputs, self.outputs)
 
 
 class BundledModel:
@@ -78,19 +78,19 @@ class BundledModel:
         tuning = resolve_tuning(threads, spinning)
         always = always_check_wanted() if always_check is None else always_check
         memory = Memory(self.pins.payload, always=always)
-        config = self.pins.read(memory)
-        strict = config.strict if strict is None else strict
+        component = self.pins.read(memory)
+        strict = component.strict if strict is None else strict
         copies = device_copy_wanted() if device_copy is None else device_copy
-        chosen = choose_variants(config, variant)
-        remark = "" if prewarm is None else _prewarm(config, chosen, memory, prewarm)
+        chosen = choose_variants(component, variant)
+        remark = "" if prewarm is None else _prewarm(component, chosen, memory, prewarm)
         for one in chosen:  # Only now: what is generated on the device is generated as the bundle says.
             one.tuning = tuning
         opened, report = open_first(chosen, memory, strict=strict, copies=copies)
         memory.save()
         remarks = (report.remark, memory.refusal, remark, explain_tuning(opened.variant))
         report.remark = " ".join(filter(None, remarks))
-        self._config = config
-        runner = Runner(opened.session, config.inputs, config.outputs, opened.variant.device)
+        self._component = component
+        runner = Runner(opened.session, component.inputs, component.outputs, opened.variant.device)
         self._runner: Runner | None = runner
         self._run, self._run_named = runner.run, runner.run_named
         self._report = report
@@ -132,13 +132,13 @@ class BundledModel:
         Raises `IntegrityError`, and `InputError` for an unknown variant.
         """
         memory = Memory(cls.pins.payload, always=always_check_wanted())
-        config = cls.pins.read(memory)
-        wanted = [one for one in choose_variants(config, variant) if one.prepare is not None]
+        component = cls.pins.read(memory)
+        wanted = [one for one in choose_variants(component, variant) if one.prepare is not None]
         if not wanted:
             return []
         from .prewarming import prewarm_all
 
-        outcomes = prewarm_all(config, wanted, memory, progress or _keep_quiet, force=force)
+        outcomes = prewarm_all(component, wanted, memory, progress or _keep_quiet, force=force)
         memory.save()
         return outcomes
 
@@ -150,19 +150,19 @@ class BundledModel:
     @property
     def inputs(self) -> tuple[Port, ...]:
         """The inputs in the model's order."""
-        return tuple(self._config.inputs)
+        return tuple(self._component.inputs)
 
     @property
     def outputs(self) -> tuple[Port, ...]:
         """The outputs in the model's order."""
-        return tuple(self._config.outputs)
+        return tuple(self._component.outputs)
 
     @property
     def preprocessing(self) -> Mapping[str, Any] | None:
         """The preprocessing of images, sound or text with which the accuracy was checked; apply it to your data. None
         when it was checked on arrays.
         """
-        found: Mapping[str, Any] | None = self._config.data.get("preprocessing")
+        found: Mapping[str, Any] | None = self._component.data.get("preprocessing")
         return found
 
     def run_named(self, values: Mapping[str, object]) -> dict[str, Any]:
@@ -182,19 +182,19 @@ class BundledModel:
         """The outputs for any number of rows, of a model that takes `size` at a time."""
         from .batches import run_batches
 
-        return run_batches(self._run, self._config.inputs, values, size)
+        return run_batches(self._run, self._component.inputs, values, size)
 
     def self_test(self) -> SelfTest:
         """Reproduce the bundle's golden set. Raises `SelfTestError` when an output is out of tolerance."""
         from .golden import test_model
 
-        variant = choose_variants(self._config, self._report.variant)[0]
-        result = test_model(self._config, variant, self._run)
+        variant = choose_variants(self._component, self._report.variant)[0]
+        result = test_model(self._component, variant, self._run)
         result.raise_on_failure()
         return result
 
 
-def _prewarm(config: Config, variants: list[Any], memory: Memory, how: str) -> str:
+def _prewarm(component: Component, variants: list[Any], memory: Memory, how: str) -> str:
     """Generate what is missing, here or in the background; returns remarks for the report. Raises `InputError`."""
     if how not in ("wait", "background"):
         raise InputError(f"prewarm={how!r} is unknown", hint='use "wait", "background" or None')
@@ -204,7 +204,7 @@ def _prewarm(config: Config, variants: list[Any], memory: Memory, how: str) -> s
 
     if how == "background":
         return prewarm_in_background(variants, memory)
-    prewarm_first(config, variants, memory, _keep_quiet)
+    prewarm_first(component, variants, memory, _keep_quiet)
     return ""
 
 
@@ -220,12 +220,12 @@ def _keep_quiet(share: float, text: str) -> None:
     del share, text
 
 
-def choose_variants(config: Config, name: str | None) -> list[Any]:
+def choose_variants(component: Component, name: str | None) -> list[Any]:
     """All variants in order of preference, or the one that is named. Raises `InputError` for an unknown name."""
     if name is None:
-        return config.variants
-    chosen = [variant for variant in config.variants if variant.name == name]
+        return component.variants
+    chosen = [variant for variant in component.variants if variant.name == name]
     if not chosen:
-        known = ", ".join(variant.name for variant in config.variants)
+        known = ", ".join(variant.name for variant in component.variants)
         raise InputError(f"there is no variant {name!r}", hint=f"the variants are {known}")
     return chosen

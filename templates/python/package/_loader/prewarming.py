@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from .config import Config, Variant
+from .config import Component, Variant
 from .device_copy import EXTERNAL
 from .golden import test_model
 from .integrity import Check, Memory
@@ -49,7 +49,7 @@ class _PrewarmError(Exception):
 
 
 def prewarm_all(
-    config: Config, variants: list[Variant], memory: Memory, progress: Progress, *, force: bool
+    component: Component, variants: list[Variant], memory: Memory, progress: Progress, *, force: bool
 ) -> list[dict[str, Any]]:
     """The outcome for each of `variants`, which require something generated: its name, `status` (`made`, `ready`,
     `unavailable` where it cannot run here at all, `failed` where the result failed verification or cannot be stored),
@@ -57,13 +57,13 @@ def prewarm_all(
 
     Raises `IntegrityError` when the bundle was altered.
     """
-    return [prewarm_variant(config, variant, memory, progress, force=force) for variant in variants]
+    return [prewarm_variant(component, variant, memory, progress, force=force) for variant in variants]
 
 
-def prewarm_first(config: Config, variants: list[Variant], memory: Memory, progress: Progress) -> None:
+def prewarm_first(component: Component, variants: list[Variant], memory: Memory, progress: Progress) -> None:
     """Generate what the first variant that could run requires. Failures are reported when the variant is opened."""
     for variant in _before_first_runnable(variants):
-        if prewarm_variant(config, variant, memory, progress, force=False)["status"] in READY:
+        if prewarm_variant(component, variant, memory, progress, force=False)["status"] in READY:
             return
 
 
@@ -109,7 +109,7 @@ def _start_process(variant: Variant, thing: str) -> str:
 
 
 def prewarm_variant(
-    config: Config, variant: Variant, memory: Memory, progress: Progress, *, force: bool
+    component: Component, variant: Variant, memory: Memory, progress: Progress, *, force: bool
 ) -> dict[str, Any]:
     """The outcome for one variant. Raises `IntegrityError`."""
     start = time.perf_counter()
@@ -118,7 +118,7 @@ def prewarm_variant(
         return _make_outcome(variant, "unavailable", prepared, start)
     try:
         with hold(prepared.lock, lambda: progress(0.0, f"another process is generating its {prepared.thing}; waiting")):
-            status, reason = _make_unless_ready(config, prepared, memory, progress, force=force)
+            status, reason = _make_unless_ready(component, prepared, memory, progress, force=force)
     except OSError as error:
         where = os.path.dirname(prepared.folder)
         status, reason = "failed", f"its {prepared.thing} cannot be kept at {where} ({error})"
@@ -131,7 +131,7 @@ def _make_outcome(variant: Variant, status: str, reason: str, start: float) -> d
 
 
 def _make_unless_ready(
-    config: Config, prepared: Prepared, memory: Memory, progress: Progress, *, force: bool
+    component: Component, prepared: Prepared, memory: Memory, progress: Progress, *, force: bool
 ) -> tuple[str, str]:
     if not force:
         if prepared.explain() is None and _opens(prepared, memory):
@@ -140,7 +140,7 @@ def _make_unless_ready(
             return "failed", prepared.remark
     prepared.clear_drafts()
     try:
-        _make(config, prepared, memory, progress)
+        _make(component, prepared, memory, progress)
     except _PrewarmError as failure:
         if failure.lasting:
             prepared.note_refusal(str(failure))
@@ -159,7 +159,7 @@ def _opens(prepared: Prepared, memory: Memory) -> bool:
     return True
 
 
-def _make(config: Config, prepared: Prepared, memory: Memory, progress: Progress) -> None:
+def _make(component: Component, prepared: Prepared, memory: Memory, progress: Progress) -> None:
     """Generate it in a draft, verify the draft, and put it into place. Raises `_PrewarmError`."""
     Check(memory, prepared.variant.files).finish()
     draft = prepared.start_draft()
@@ -168,9 +168,9 @@ def _make(config: Config, prepared: Prepared, memory: Memory, progress: Progress
         raise _PrewarmError(f"no space or no permission to keep its {prepared.thing} at {where}", lasting=False)
     try:
         progress(0.05, f"generating its {prepared.thing}")
-        prepared.facts = {"nodes": _fill(config, prepared, draft, memory)}
+        prepared.facts = {"nodes": _fill(component, prepared, draft, memory)}
         progress(0.75, "reproducing the golden set with it")
-        _prove(config, prepared, draft, memory)
+        _prove(component, prepared, draft, memory)
     except RUNTIME_ERRORS as error:
         why = f"the runtime could not generate its {prepared.thing} ({first_line(error)})"
         raise _PrewarmError(why, lasting=False, status="unavailable") from error
@@ -180,7 +180,7 @@ def _make(config: Config, prepared: Prepared, memory: Memory, progress: Progress
     progress(1.0, "ready")
 
 
-def _fill(config: Config, prepared: Prepared, draft: str, memory: Memory) -> dict[str, int]:
+def _fill(component: Component, prepared: Prepared, draft: str, memory: Memory) -> dict[str, int]:
     """Let the runtime fill the folder `draft`; returns how many nodes are assigned to each provider."""
     variant = prepared.placed(draft)
     path = os.path.join(memory.payload, variant.model)
@@ -200,7 +200,7 @@ def _fill(config: Config, prepared: Prepared, draft: str, memory: Memory) -> dic
     if shortfall:
         raise _PrewarmError(shortfall, lasting=True)
     if not prepared.is_context:
-        _run_golden_set(config, prepared, session)  # Some caches are filled by the first inference.
+        _run_golden_set(component, prepared, session)  # Some caches are filled by the first inference.
     del session
     if not any(True for _ in list_files(draft)):
         raise _PrewarmError(f"the runtime wrote no {prepared.thing} to its folder", lasting=True)
@@ -218,17 +218,17 @@ def _write_context(options: Any, path: str, variant: Variant) -> None:
         options.add_session_config_entry("ep.context_model_external_initializers_file_name", _WEIGHTS)
 
 
-def _prove(config: Config, prepared: Prepared, draft: str, memory: Memory) -> None:
+def _prove(component: Component, prepared: Prepared, draft: str, memory: Memory) -> None:
     """Open the draft as a start would, and reproduce the golden set. Raises `_PrewarmError`."""
     session = prepared.open(draft, memory.payload)
     flaw = find_flaw(Opened(prepared.variant, session, prepared=True))
     if flaw:
         raise _PrewarmError(flaw, lasting=True)
-    _run_golden_set(config, prepared, session)
+    _run_golden_set(component, prepared, session)
 
 
-def _run_golden_set(config: Config, prepared: Prepared, session: Any) -> None:
+def _run_golden_set(component: Component, prepared: Prepared, session: Any) -> None:
     variant = prepared.variant
-    result = test_model(config, variant, Runner(session, config.inputs, config.outputs, variant.device).run)
+    result = test_model(component, variant, Runner(session, component.inputs, component.outputs, variant.device).run)
     if not result.passed:
         raise _PrewarmError(f"it does not reproduce the golden set: {'; '.join(result.faults)}", lasting=True)

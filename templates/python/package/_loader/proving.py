@@ -10,7 +10,7 @@ import tempfile
 import time
 from typing import Any
 
-from .config import Config, Variant
+from .config import Component, Variant
 from .errors import IncompatibleError
 from .golden import test_model
 from .integrity import Memory
@@ -25,30 +25,30 @@ ModelType = type[BundledModel]
 _FROM_COPY = "from the device's own copy: "
 
 
-def try_variant(model: ModelType, config: Config, name: str) -> dict[str, Any]:
+def try_variant(model: ModelType, component: Component, name: str) -> dict[str, Any]:
     """The outcome for one variant; `unavailable` with the reason where it cannot run here. What must be generated
     on the device is generated in a temporary folder, unless it exists already.
     """
-    variant = choose_variants(config, name)[0]
+    variant = choose_variants(component, name)[0]
     obstacle = find_obstacle(variant)
     if obstacle is not None:
         return _make_outcome(name, "unavailable", add_missing(obstacle, variant))
-    if variant.prepare is not None and find_reason(variant, Memory(config.payload)) is not None:
-        return _prewarm_and_try(model, config, variant)
-    return _try_opening(model, config, variant)
+    if variant.prepare is not None and find_reason(variant, Memory(component.payload)) is not None:
+        return _prewarm_and_try(model, component, variant)
+    return _try_opening(model, component, variant)
 
 
-def _try_opening(model: ModelType, config: Config, variant: Variant) -> dict[str, Any]:
+def _try_opening(model: ModelType, component: Component, variant: Variant) -> dict[str, Any]:
     """A missing accelerator that the runtime supports is found only when the model is opened."""
     try:
-        return prove_variant(model, config, variant.name, strict=None)
+        return prove_variant(model, component, variant.name, strict=None)
     except IncompatibleError as error:
         if variant.provider_names[0] == find_last_provider():
             raise
         return _make_outcome(variant.name, "unavailable", error.why.removeprefix(f"{variant.name}: "))
 
 
-def _prewarm_and_try(model: ModelType, config: Config, variant: Variant) -> dict[str, Any]:
+def _prewarm_and_try(model: ModelType, component: Component, variant: Variant) -> dict[str, Any]:
     from .prepared import VARIABLE
     from .prewarming import READY
 
@@ -59,7 +59,7 @@ def _prewarm_and_try(model: ModelType, config: Config, variant: Variant) -> dict
             (made,) = model.prewarm(variant=variant.name)
             if made["status"] not in READY:
                 return _make_outcome(variant.name, made["status"], made["reason"])
-            outcome = _try_opening(model, config, variant)
+            outcome = _try_opening(model, component, variant)
         finally:
             os.environ.pop(VARIABLE, None)
             if before is not None:
@@ -68,27 +68,27 @@ def _prewarm_and_try(model: ModelType, config: Config, variant: Variant) -> dict
     return outcome
 
 
-def prove_variant(model: ModelType, config: Config, name: str | None, *, strict: bool | None) -> dict[str, Any]:
+def prove_variant(model: ModelType, component: Component, name: str | None, *, strict: bool | None) -> dict[str, Any]:
     """The outcome for the variant called `name`, or for the first that can run here, in all ways in which it may run.
 
     Figures are seconds; `nodes` counts the nodes of the graph assigned to each provider. Raises `BundleError` when no
     variant can be opened.
     """
-    outcome = _prove_opened(model, config, name, strict=strict, device_copy=False)
-    variant = choose_variants(config, outcome["variant"])[0]
+    outcome = _prove_opened(model, component, name, strict=strict, device_copy=False)
+    variant = choose_variants(component, outcome["variant"])[0]
     if variant.device_cache and device_copy_wanted():
-        _add_copy(outcome, _prove_copy(model, config, variant))
-    outcome["nodes"] = _count_nodes(config, variant)
+        _add_copy(outcome, _prove_copy(model, component, variant))
+    outcome["nodes"] = _count_nodes(component, variant)
     return outcome
 
 
-def _count_nodes(config: Config, variant: Variant) -> dict[str, int]:
+def _count_nodes(component: Component, variant: Variant) -> dict[str, int]:
     """Nodes by provider; for what was generated on the device, those counted while it was generated."""
     if variant.prepare is None:
-        return count_nodes(os.path.join(config.payload, variant.model), variant)
+        return count_nodes(os.path.join(component.payload, variant.model), variant)
     from .prepared import find_prepared
 
-    prepared = find_prepared(variant, Memory(config.payload))
+    prepared = find_prepared(variant, Memory(component.payload))
     if isinstance(prepared, str) or prepared.find() is None:
         return {}
     counts: dict[str, int] = prepared.facts["nodes"]
@@ -96,12 +96,12 @@ def _count_nodes(config: Config, variant: Variant) -> dict[str, int]:
 
 
 def _prove_opened(
-    model: ModelType, config: Config, name: str | None, *, strict: bool | None, device_copy: bool
+    model: ModelType, component: Component, name: str | None, *, strict: bool | None, device_copy: bool
 ) -> dict[str, Any]:
     start = time.perf_counter()
     opened = model(name, strict=strict, device_copy=device_copy)
     opening = time.perf_counter() - start
-    result = test_model(config, choose_variants(config, opened.report.variant)[0], opened._run)  # noqa: SLF001 (one package: the values are in the model's order already)
+    result = test_model(component, choose_variants(component, opened.report.variant)[0], opened._run)  # noqa: SLF001 (one package: the values are in the model's order already)
     status, report = "passed" if result.passed else "failed", opened.report
     outcome = _make_outcome(report.variant, status, "; ".join(result.faults))
     outcome.update(
@@ -116,19 +116,19 @@ def _prove_opened(
     return outcome
 
 
-def _prove_copy(model: ModelType, config: Config, variant: Variant) -> dict[str, Any]:
+def _prove_copy(model: ModelType, component: Component, variant: Variant) -> dict[str, Any]:
     """The first start writes the copy, unless it exists; the second runs it."""
     report = model(variant.name, device_copy=True).report
     if not report.device_copy:
         report = model(variant.name, device_copy=True).report
     if not report.device_copy:
-        why = report.remark or _explain_missing(config)
+        why = report.remark or _explain_missing(component)
         return _make_outcome(variant.name, "unavailable", why)
-    return _prove_opened(model, config, variant.name, strict=None, device_copy=True)
+    return _prove_opened(model, component, variant.name, strict=None, device_copy=True)
 
 
-def _explain_missing(config: Config) -> str:
-    place = Memory(config.payload).place
+def _explain_missing(component: Component) -> str:
+    place = Memory(component.payload).place
     return "there is no cache folder for it" if place is None else f"it could not be kept at {os.path.dirname(place)}"
 
 
