@@ -17,10 +17,11 @@ from bundler.emitters.python.names import (
     choose_names,
     make_identifiers,
     make_version,
+    name_classes,
 )
 from bundler.emitters.python.profile import PythonSettings
 from bundler.emitters.python.wheelhouse import ANYWHERE, list_requirements
-from bundler.model.runtime import Compiled
+from bundler.model.runtime import Compiled, RuntimeComponent, RuntimeConfig
 from bundler.model.signature import Port, ValueType, describe_type
 from bundler.support.text import shorten
 
@@ -52,6 +53,23 @@ class PortContext:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ComponentContext:
+    """One model: `name` is its member in a bundle of several, `model_class` and `outputs_class` are its classes."""
+
+    name: str
+    model_class: str
+    outputs_class: str
+    model: str
+    summary: str
+    inputs: tuple[PortContext, ...]
+    outputs: tuple[PortContext, ...]
+    batch: int | None
+    example: tuple[str, ...]
+    variants: tuple[str, ...]
+    preprocessing: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Context:
     """All that the templates of this ecosystem see. Text in it is raw: each place escapes for itself."""
 
@@ -68,15 +86,13 @@ class Context:
     requires_python: str
     python_versions: tuple[str, ...]
     config_sha256: str
-    inputs: tuple[PortContext, ...]
-    outputs: tuple[PortContext, ...]
-    batch: int | None
-    example: tuple[str, ...]
+    components: tuple[ComponentContext, ...]
+    exports: tuple[str, ...]
+    several: bool
+    together: tuple[str, ...]
     uses_numpy: bool
     uses_any: bool
-    variants: tuple[str, ...]
     strict: bool
-    preprocessing: tuple[str, ...]
     device_copy: bool
     telemetry: bool
     prepared: tuple[tuple[str, str], ...]
@@ -91,16 +107,16 @@ def make_context(request: EmitRequest, config_sha256: str, platform: str = ANYWH
     bundle's own wheel.
     """
     config, profile = request.config, request.profile
-    names, version = choose_names(config.model, request.package_name), make_version(request.version)
-    inputs = _make_ports(config.signature.inputs, "input", RESERVED_INPUTS)
-    outputs = _make_ports(config.signature.outputs, "output", RESERVED_OUTPUTS)
-    annotations = [port.annotation for port in (*inputs, *outputs)]
+    names, version = choose_names(config.name, request.package_name), make_version(request.version)
+    components = _make_components(config, profile.title)
+    ports = [port for component in components for port in (*component.inputs, *component.outputs)]
+    variants = [(config.label(component.name, variant.name), variant) for component, variant in config.pairs]
     return Context(
         package=names.package,
         distribution=names.distribution,
         version=version,
-        title=f"{shorten(config.model)} for {config.target}",
-        summary=f"The ONNX model {shorten(config.model)}, built for {profile.title}.",
+        title=f"{shorten(config.name)} for {config.target}",
+        summary=_summarise(config, profile.title),
         bundler_version=bundler.__version__,
         format=request.format,
         artifact=_name_artifact(request.format, names, version, platform),
@@ -109,26 +125,67 @@ def make_context(request: EmitRequest, config_sha256: str, platform: str = ANYWH
         requires_python=require_pythons(PythonSettings.of(profile).versions),
         python_versions=PythonSettings.of(profile).versions,
         config_sha256=config_sha256,
-        inputs=inputs,
-        outputs=outputs,
-        batch=find_batch(config.signature),
-        example=tuple(f"{port.python_name}=…" for port in inputs if not port.optional),
-        uses_numpy=any("np." in annotation for annotation in annotations),
-        uses_any=any("Any" in annotation for annotation in annotations),
-        variants=tuple(variant.name for variant in config.variants),
+        components=components,
+        exports=_list_exports(components),
+        several=config.sole is None,
+        together=config.together,
+        uses_numpy=any("np." in port.annotation for port in ports),
+        uses_any=any("Any" in port.annotation for port in ports),
         strict=config.fallback == "strict",
-        preprocessing=describe_recorded_preprocessing(config.preprocessing),
-        device_copy=any(variant.device_cache for variant in config.variants),
+        device_copy=any(variant.device_cache for _, variant in variants),
         telemetry=config.telemetry,
-        prepared=tuple((variant.name, variant.prepare.thing) for variant in config.variants if variant.prepare),
+        prepared=tuple((label, variant.prepare.thing) for label, variant in variants if variant.prepare),
         compiled=tuple(
-            (variant.name, describe_compiled(variant.requires.compiled))
-            for variant in config.variants
+            (label, describe_compiled(variant.requires.compiled))
+            for label, variant in variants
             if variant.requires.compiled
         ),
         plugins=tuple(f"{name} {version}" for name, version in sorted(profile.runtime.plugins.items())),
         runtime=f"{profile.runtime.package} {profile.runtime.version}",
         device=describe_device(request),
+    )
+
+
+def _summarise(config: RuntimeConfig, title: str) -> str:
+    """What is in the bundle, and what it is built for."""
+    if config.sole:
+        return f"The ONNX model {shorten(config.sole.model)}, built for {title}."
+    *others, last = [shorten(component.model) for component in config.components]
+    return f"The ONNX models {', '.join(others)} and {last}, built for {title}."
+
+
+_EXPORTS = ("ClosedError", "FallbackError", "FallbackWarning", "IncompatibleError", "InputError", "IntegrityError")
+
+
+def _list_exports(components: tuple[ComponentContext, ...]) -> tuple[str, ...]:
+    """All that users import from the package, in order."""
+    classes = [name for component in components for name in (component.model_class, component.outputs_class)]
+    bundle = ("Bundle",) if len(components) > 1 else ()
+    return tuple(sorted((*bundle, "BundleError", *_EXPORTS, "LoadReport", "SelfTestError", *classes)))
+
+
+def _make_components(config: RuntimeConfig, title: str) -> tuple[ComponentContext, ...]:
+    if config.sole:
+        return (_make_component(config.sole, ("Model", "Outputs"), title),)
+    classes = name_classes([component.name for component in config.components])
+    return tuple(_make_component(*pair, title) for pair in zip(config.components, classes, strict=True))
+
+
+def _make_component(component: RuntimeComponent, classes: tuple[str, str], title: str) -> ComponentContext:
+    signature = component.signature
+    inputs = _make_ports(signature.inputs, "input", RESERVED_INPUTS | set(classes))
+    return ComponentContext(
+        name=component.name,
+        model_class=classes[0],
+        outputs_class=classes[1],
+        model=shorten(component.model),
+        summary=f"The ONNX model {shorten(component.model)}, built for {title}.",
+        inputs=inputs,
+        outputs=_make_ports(signature.outputs, "output", RESERVED_OUTPUTS),
+        batch=find_batch(signature),
+        example=tuple(f"{port.python_name}=…" for port in inputs if not port.optional),
+        variants=tuple(variant.name for variant in component.variants),
+        preprocessing=describe_recorded_preprocessing(component.preprocessing),
     )
 
 

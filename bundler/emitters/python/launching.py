@@ -61,7 +61,7 @@ class Ending:
 
 def state_need(layout: Layout) -> Need:
     """A machine of the system and the processor that the bundle is for."""
-    requires = layout.config.variants[0].requires
+    requires = layout.config.pairs[0][1].requires
     return Need(runs="programs", systems=requires.systems, machines=requires.machines, target=layout.config.target)
 
 

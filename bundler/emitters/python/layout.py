@@ -15,6 +15,7 @@ from bundler.environments.lockfiles import Lock
 from bundler.model.codec import decode, parse_json
 from bundler.model.errors import VerificationError
 from bundler.model.runtime import RuntimeConfig
+from bundler.model.upgrading import upgrade_runtime
 from bundler.verification.configuration import MAX_BYTES
 
 LOCK = "requirements.lock"
@@ -123,11 +124,12 @@ def _read_nested(archive: zipfile.ZipFile) -> tuple[str, RuntimeConfig]:
 
 
 def _decode(text: bytes) -> RuntimeConfig:
-    config = decode(RuntimeConfig, parse_json(text))
-    for variant in config.variants:
+    config = decode(RuntimeConfig, upgrade_runtime(parse_json(text)))
+    for component, variant in config.pairs:
         if not all(isinstance(name, str) for name in (*variant.requires.systems, *variant.requires.machines)):
-            raise ValueError(f"variant {variant.name!r} has a system that is not text")
-    if not config.variants:
+            label = config.label(component.name, variant.name)
+            raise ValueError(f"variant {label!r} has a system that is not text")
+    if not config.components or not all(component.variants for component in config.components):
         raise ValueError("runtime.json has no variant")
     return config
 

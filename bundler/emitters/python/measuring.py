@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from bundler.devices.contract import Device
@@ -16,7 +17,7 @@ from bundler.emitters.python.layout import Layout, read_layout
 from bundler.model.errors import UsageError
 from bundler.model.free_dimensions import shown_name
 from bundler.model.measurement import Measurement, Throughput, Timing
-from bundler.model.runtime import RuntimeVariant
+from bundler.model.runtime import RuntimeConfig, RuntimeVariant
 from bundler.model.signature import describe_type
 
 MEASURE_SECONDS = 3.0
@@ -53,30 +54,34 @@ def measure_bundle(request: ProofRequest) -> tuple[Measurement, ...]:
         with open_launch(layout, device, opening, in_place=True) as launch:
             if isinstance(launch, str):
                 return ()
-            baseline = _put_baseline(device, request.model)
-            variants = layout.config.variants
-            return tuple(_measure_variants(variants, launch, request, baseline, began=began, say=opening.say))
+            baselines = {name: _put_baseline(device, model) for name, model in request.models.items()}
+            return tuple(_measure_variants(layout.config, launch, request, baselines, began=began, say=opening.say))
 
 
 def _measure_variants(
-    variants: Sequence[RuntimeVariant],
+    config: RuntimeConfig,
     launch: Launch,
     request: ProofRequest,
-    baseline: tuple[str, ...],
+    baselines: Mapping[str, tuple[str, ...]],
     *,
     began: float,
     say: Callable[[str], None],
 ) -> Iterator[Measurement]:
     """Those that can be timed, in order of preference, while there is time."""
-    for variant in variants:
+    for component, variant in config.pairs:
+        label = config.label(component.name, variant.name)
         seconds = _limit_seconds(request.timing, time.monotonic() - began)
         if not seconds:
             limit = f"the {request.timing.in_all:g} s that a build spends on timing"
-            say(f"variant {variant.name} not timed: {limit} are over; use --measure")
+            say(f"variant {label} not timed: {limit} are over; use --measure")
             continue
-        measurement = _measure_variant(variant, launch, request, (*_bound(seconds), *baseline), say)
-        if measurement is not None:
-            yield measurement
+        chosen = () if config.sole else ("--component", component.name)
+        bounds = (*chosen, *_bound(seconds), *baselines.get(component.name, ()))
+        measurement = _measure_variant(variant, launch, request, bounds)
+        if isinstance(measurement, str):
+            say(f"variant {label} could not be timed: {measurement}"[:300])
+        else:
+            yield replace(measurement, component=component.name)
 
 
 def _limit_seconds(timing: Timing, spent: float) -> float:
@@ -88,7 +93,8 @@ def _limit_seconds(timing: Timing, spent: float) -> float:
 
 def _check_batch(layout: Layout, batch: int) -> None:
     """Raise `UsageError` where an input has another first size, and no other: it is one for every variant."""
-    for port in layout.config.signature.inputs if batch else ():
+    ports = [port for component in layout.config.components for port in component.signature.inputs]
+    for port in ports if batch else ():
         first = port.type.shape[0] if port.type.shape else None
         if isinstance(first, int) and first != batch:
             raise UsageError(
@@ -98,10 +104,8 @@ def _check_batch(layout: Layout, batch: int) -> None:
             )
 
 
-def _put_baseline(device: Device, model: Path | None) -> tuple[str, ...]:
+def _put_baseline(device: Device, model: Path) -> tuple[str, ...]:
     """The options that time a model beside the bundle. Where the device has our own files, its data are beside it."""
-    if model is None:
-        return ()
     if device.facts.is_here:
         device.put(model.absolute().parent)
     return ("--compare", device.put(model.resolve()))
@@ -112,19 +116,17 @@ def _measure_variant(
     launch: Launch,
     request: ProofRequest,
     bounds: tuple[str, ...],
-    say: Callable[[str], None],
-) -> Measurement | None:
+) -> Measurement | str:
+    """The times, or why there are none."""
     made = ("--prewarm",) if variant.prepare else ()
     watch = LoadWatch()
     ending = start(launch, ("bench", "--json", "--variant", variant.name, *made, *bounds, *_vary(request.timing)))
     if ending.failure is not None:
-        say(f"variant {variant.name} could not be timed: {ending.failure}")
-        return None
+        return ending.failure
     try:
         return _read_times(variant, request, watch.others() if launch.device.facts.is_here else None, ending)
     except UNREADABLE as error:
-        say(f"variant {variant.name} could not be timed: its output is not that of a loader ({error})"[:300])
-        return None
+        return f"its output is not that of a loader ({error})"
 
 
 def _read_times(variant: RuntimeVariant, request: ProofRequest, others: float | None, ending: Ending) -> Measurement:

@@ -22,16 +22,17 @@ def list_unneeded(config: RuntimeConfig) -> frozenset[str]:
 
 def _find_unneeded(config: RuntimeConfig) -> Iterator[tuple[str, ...]]:
     """By group: what is generated on a device may be of a plugin, and is kept as the device's own copies are."""
-    prepared = any(variant.prepare for variant in config.variants)
+    variants = [variant for _, variant in config.pairs]
+    prepared = any(variant.prepare for variant in variants)
     if not prepared:
         yield _PREPARED
-    if not prepared and not any(entry.library for variant in config.variants for entry in variant.providers):
+    if not prepared and not any(entry.library for variant in variants for entry in variant.providers):
         yield _PLUGINS
-    if not prepared and not any(variant.device_cache for variant in config.variants):
+    if not prepared and not any(variant.device_cache for variant in variants):
         yield _COPIES
-    if not any(variant.requires.needs for variant in config.variants):
+    if not any(variant.requires.needs for variant in variants):
         yield _NEEDS
-    if find_batch(config.signature) is None:
+    if all(find_batch(component.signature) is None for component in config.components):
         yield _BATCHES
 
 

@@ -22,6 +22,15 @@ RESERVED_INPUTS = frozenset({"self", "Outputs", "np", "npt", "Any", "NamedTuple"
 RESERVED_OUTPUTS = frozenset({"count", "index", "Any", "np", "npt"})
 """Names that the facade uses itself, or that tuples have."""
 
+FACADE_NAMES = frozenset(
+    {
+        *("Any", "BundledModel", "BundledModels", "Bundle", "BundleError", "ClosedError", "FallbackError"),
+        *("FallbackWarning", "IncompatibleError", "InputError", "IntegrityError", "LoadReport", "Model", "NamedTuple"),
+        *("Outputs", "Pins", "SelfTest", "SelfTestError"),
+    }
+)
+"""What the facade of a bundle of several components imports or defines itself."""
+
 _TAKEN_PACKAGES = frozenset(
     {
         *("coloredlogs", "humanfriendly", "mpmath"),
@@ -87,6 +96,19 @@ def make_identifiers(names: Sequence[str], stem: str, reserved: Iterable[str]) -
         identifier = _make_distinct(_make_identifier(name, f"{stem}_{position}", stem), taken)
         taken.add(identifier)
         found.append(identifier)
+    return tuple(found)
+
+
+def name_classes(components: Sequence[str]) -> tuple[tuple[str, str], ...]:
+    """The classes of each component and of its outputs, all distinct: `Detect` and `DetectOutputs` for `detect`."""
+    taken = set(FACADE_NAMES)
+    found = []
+    for name in components:
+        model = "".join(word[:1].upper() + word[1:] for word in name.split("_"))
+        while model in taken or f"{model}Outputs" in taken:
+            model += "_"
+        taken |= {model, f"{model}Outputs"}
+        found.append((model, f"{model}Outputs"))
     return tuple(found)
 
 

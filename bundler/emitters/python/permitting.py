@@ -21,7 +21,7 @@ PERMITTED = "permitted.json"
 
 def render_permitted(config: RuntimeConfig) -> str:
     """The text of the file for the providers of `config`; an unknown one may ask for what it asks now."""
-    entries = [entry for variant in config.variants for entry in variant.providers]
+    entries = [entry for _, variant in config.pairs for entry in variant.providers]
     data = {
         "session": sorted((*_list_free(SESSION), *SET_BY_BUNDLER)),
         "session_config": sorted(_list_free(CONFIG)),

@@ -13,6 +13,7 @@ from bundler.emitters.python.launching import UNREADABLE, Ending, Launch, open_l
 from bundler.emitters.python.layout import WHEELS, Layout, read_layout
 from bundler.emitters.python.wheelhouse import check_locked
 from bundler.model.results import Comparison, restore_output
+from bundler.model.runtime import SOLE
 
 _SELF_TEST = ("self-test", "--json", "--variant", "each")
 
@@ -46,22 +47,31 @@ def run_self_test(layout: Layout, launch: Launch) -> tuple[VariantProof, ...]:
 
 
 def _read_outcomes(layout: Layout, launch: Launch, ending: Ending) -> tuple[VariantProof, ...]:
-    outcomes = {outcome["variant"]: outcome for outcome in ending.report.get("variants", ())}
+    outcomes = {
+        (outcome.get("component", SOLE), outcome["variant"]): outcome for outcome in ending.report.get("variants", ())
+    }
     return tuple(
-        _make_proof(variant.name, outcomes.get(variant.name), ending, layout, launch)
-        for variant in layout.config.variants
+        _make_proof((component.name, variant.name), outcomes, ending, layout, launch)
+        for component, variant in layout.config.pairs
     )
 
 
+Key = tuple[str, str]
+"""The names of a component and of its variant."""
+
+
 def _make_proof(
-    name: str, outcome: Mapping[str, Any] | None, ending: Ending, layout: Layout, launch: Launch
+    key: Key, outcomes: Mapping[Key, Mapping[str, Any]], ending: Ending, layout: Layout, launch: Launch
 ) -> VariantProof:
+    outcome = outcomes.get(key)
     if outcome is None:
-        return make_unproven(name, ending.failure or "the bundle did not report it", passed=False)
+        return make_unproven(*key, ending.failure or "the bundle did not report it", passed=False)
     ran = outcome["status"] != "unavailable"
     facts = launch.device.facts
+    component, variant = key
     return VariantProof(
-        variant=name,
+        component=component,
+        variant=variant,
         level=facts.level if ran else "resolved",
         passed=outcome["status"] == "passed" if ran else None,
         comparison=_read_comparison(outcome) if ran else None,
@@ -82,7 +92,7 @@ def _describe_run(layout: Layout, launch: Launch) -> str:
 
 
 def _name_runtime(layout: Layout) -> str:
-    return f"onnxruntime {layout.config.variants[0].requires.runtime}"
+    return f"onnxruntime {layout.config.pairs[0][1].requires.runtime}"
 
 
 def _describe_copy(outcome: Mapping[str, Any]) -> str:

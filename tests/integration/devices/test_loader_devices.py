@@ -264,16 +264,15 @@ class TestPrewarm:
     def test_another_model_needs_its_own(self, install: Install) -> None:
         installed = install()
         installed.call("prewarm")
-        path = installed.package.payload / "runtime.json"
-        config = json.loads(path.read_text("utf-8"))
         installed.package.model.write_bytes(models.cnn(batch=1, classes=5).SerializeToString() + b"\x0a\x00")
         data = installed.package.model.read_bytes()
-        for variant in config["variants"]:
-            variant["files"][0].update(size=len(data), sha256=hashlib.sha256(data).hexdigest())
-            target = installed.package.payload / variant["files"][0]["path"]
-            target.write_bytes(data)
-        path.write_text(json.dumps(config), "utf-8")
-        installed.package.repin()
+
+        def alter(component: dict[str, Any]) -> None:
+            for variant in component["variants"]:
+                variant["files"][0].update(size=len(data), sha256=hashlib.sha256(data).hexdigest())
+                (installed.package.payload / variant["files"][0]["path"]).write_bytes(data)
+
+        installed.package.rewrite(alter)
         assert "has not been generated on this device yet" in installed.open()["rejected"]["openvino"]
 
     def test_what_does_not_reproduce_the_golden_set_is_not_used(self, install: Install) -> None:

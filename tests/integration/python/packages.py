@@ -9,7 +9,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
@@ -50,6 +50,14 @@ class Package:
         """The JSON that a command answers."""
         done = self.call(*arguments, **environment)
         return json.loads(done.stdout)
+
+    def rewrite(self, alter: Callable[[dict[str, Any]], None]) -> None:
+        """Let `alter` change the first component in `runtime.json`, as if it had been built so."""
+        path = self.payload / "runtime.json"
+        config = json.loads(path.read_text("utf-8"))
+        alter(config["components"][0])
+        path.write_text(json.dumps(config), "utf-8")
+        self.repin()
 
     def repin(self) -> None:
         """Make the facade accept the `runtime.json` that stands there, as if it had been built with it."""

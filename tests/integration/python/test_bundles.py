@@ -24,7 +24,14 @@ from bundler.model.proof import Emitted
 from bundler.model.runtime import Compatibility
 from bundler.profiles.resolve import resolve_target
 from tests.support import models
-from tests.support.bundles import make_request, make_variant, model_artifact, with_variants
+from tests.support.bundles import (
+    make_request,
+    make_variant,
+    model_artifact,
+    model_outcome,
+    sole_component,
+    with_variants,
+)
 
 HERE = f"{sys.version_info.major}.{sys.version_info.minor}"
 
@@ -165,9 +172,9 @@ def test_unknown_names_are_reported(request_: EmitRequest, tmp_path: Path) -> No
 
 def test_a_bundle_is_timed_beside_the_raw_model(request_: EmitRequest, tmp_path: Path) -> None:
     bundle, _ = emit(request_, "dir", tmp_path)
-    source = next(iter(request_.artifacts.values()))[0].path
+    source = model_outcome(request_).path
     (measured,) = EMITTER.measure(_ask(bundle, request_.environments.root, source))
-    assert measured.variant == request_.config.variants[0].name
+    assert measured.variant == sole_component(request_).variants[0].name
     assert len(measured.opening_ms) == len(measured.baseline_opening_ms) > 0
     assert len(measured.latency_ms) == len(measured.baseline_latency_ms) > 0
     assert min(*measured.opening_ms, *measured.latency_ms) > 0

@@ -79,10 +79,8 @@ def move_weights_apart(package: Package) -> None:
     model = onnx.load(package.model)
     options: dict[str, Any] = {"location": "weights.data", "size_threshold": 0, "all_tensors_to_one_file": True}
     onnx.save(model, package.model, save_as_external_data=True, **options)
-    path = package.payload / "runtime.json"
-    config = json.loads(path.read_text("utf-8"))
     folder = package.model.parent
-    config["variants"][0]["files"] = [
+    files = [
         {
             "path": file.relative_to(package.payload).as_posix(),
             "size": file.stat().st_size,
@@ -90,8 +88,7 @@ def move_weights_apart(package: Package) -> None:
         }
         for file in sorted(folder.iterdir())
     ]
-    path.write_text(json.dumps(config), "utf-8")
-    package.repin()
+    package.rewrite(lambda component: component["variants"][0].update(files=files))
 
 
 class TestUse:

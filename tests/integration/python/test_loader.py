@@ -21,7 +21,7 @@ from bundler.emitters.contract import EmitRequest
 from bundler.model.runtime import Compatibility, ProviderEntry
 from tests.integration.python.packages import Package, imported, write_package
 from tests.support import models
-from tests.support.bundles import make_variant, model_artifact, with_variants
+from tests.support.bundles import make_variant, model_artifact, model_outcome, with_variants
 
 
 def an_image(batch: int = 2) -> np.ndarray:
@@ -37,7 +37,7 @@ def flip_byte(path: Path) -> None:
 class TestRunning:
     @pytest.mark.quick
     def test_answers_as_the_original_model_does(self, module: ModuleType, cnn_request: EmitRequest) -> None:
-        source = next(iter(cnn_request.artifacts.values()))[0].path
+        source = model_outcome(cnn_request).path
         plain = onnxruntime.InferenceSession(str(source), providers=["CPUExecutionProvider"])
         outputs = module.Model().run(image=an_image())
         assert outputs._fields == ("scores",)
@@ -328,11 +328,8 @@ class TestGoldenSet:
     def refit(self, package: Package) -> None:
         from bundler.model.artifacts import record_folder  # noqa: PLC0415
 
-        config = package.payload / "runtime.json"
-        data = json.loads(config.read_text("utf-8"))
-        data["golden_digest"] = record_folder(package.payload / "golden").digest
-        config.write_text(json.dumps(data), "utf-8")
-        package.repin()
+        digest = record_folder(package.payload / "golden").digest
+        package.rewrite(lambda component: component.update(golden_digest=digest))
 
     @pytest.mark.parametrize(
         ("change", "words"),
@@ -365,7 +362,8 @@ class TestGoldenSet:
 
     def test_a_random_output_promises_its_shape_alone(self, bundle_of: Callable[..., Package]) -> None:
         package = bundle_of(models.random_model())
-        unstable = json.loads((package.payload / "runtime.json").read_text("utf-8"))["unstable_outputs"]
+        config = json.loads((package.payload / "runtime.json").read_text("utf-8"))
+        unstable = config["components"][0]["unstable_outputs"]
         assert unstable
         with imported(package) as found:
             assert found.Model().self_test().passed

@@ -20,6 +20,7 @@ from bundler.model.requirements import FixedSize, Need
 from bundler.model.runtime import ProviderEntry
 from bundler.support.data import data_root
 from tests.integration.python.packages import Package, imported, write_package
+from tests.support.bundles import sole_component, with_component, with_variants
 
 CUDNN = Need(what="cuDNN", version="9", check="ldconfig", libraries=("libcudnn.so.9",))
 DRIVER = Need(what="driver", libraries=("libdriver.so.1", "libtool.so.2"))
@@ -73,20 +74,18 @@ def test_no_library_outside_of_the_systems_own_is_loaded(explain: Any) -> None:
 
 def _with_needs(request: EmitRequest) -> EmitRequest:
     """A first variant on a provider that this runtime has not, with a library that no system has; then the CPU."""
+    (plain,) = sole_component(request).variants
     requires = dataclasses.replace(
-        request.config.variants[0].requires,
+        plain.requires,
         needs=(Need(what="Fancy driver", version="3", libraries=("libno-such-thing.so.3",)),),
     )
     first = dataclasses.replace(
-        request.config.variants[0],
+        plain,
         name="fancy",
-        providers=(ProviderEntry(name="CUDAExecutionProvider", options={}), *request.config.variants[0].providers),
+        providers=(ProviderEntry(name="CUDAExecutionProvider", options={}), *plain.providers),
         requires=requires,
     )
-    config = dataclasses.replace(request.config, variants=(first, *request.config.variants))
-    return dataclasses.replace(
-        request, config=config, artifacts={**request.artifacts, "fancy": next(iter(request.artifacts.values()))}
-    )
+    return with_variants(request, first, plain)
 
 
 @pytest.fixture
@@ -103,7 +102,7 @@ def test_the_report_says_what_the_variant_that_does_not_run_lacks(needy: ModuleT
 
 def _with_fixed(request: EmitRequest, by: Any, name: str = "height") -> EmitRequest:
     fixed = (FixedSize(name=name, size=16, by=by, axes={"image": (2,)}),)
-    return dataclasses.replace(request, config=dataclasses.replace(request.config, fixed_sizes=fixed))
+    return with_component(request, fixed_sizes=fixed)
 
 
 @pytest.mark.parametrize(

@@ -78,11 +78,7 @@ def test_what_a_profile_may_not_say_is_refused_and_nothing_is_written(
     package: Package, tmp_path: Path, alter: Alter
 ) -> None:
     (tmp_path / "secret").write_text("secret")
-    path = package.payload / "runtime.json"
-    config = json.loads(path.read_text("utf-8"))
-    alter(config["variants"][0], tmp_path / "target")
-    path.write_text(json.dumps(config), "utf-8")
-    package.repin()
+    package.rewrite(lambda component: alter(component["variants"][0], tmp_path / "target"))
     error = package.ask("self-test", "--json")["error"]
     assert error["message"] == "runtime.json has an entry that is not permitted"
     assert error["why"].startswith("cpu: ")
@@ -96,11 +92,8 @@ def test_a_golden_set_reads_no_file_outside(package: Package) -> None:
     first = text.split('"file":')[1].split('"')[1]
     (package.payload / "outside.bin").write_bytes((golden / first).read_bytes())
     index.write_text(text.replace(f'"{first}"', '"../outside.bin"'), "utf-8")
-    path = package.payload / "runtime.json"
-    config = json.loads(path.read_text("utf-8"))
-    config["golden_digest"] = record_folder(golden).digest
-    path.write_text(json.dumps(config), "utf-8")
-    package.repin()
+    digest = record_folder(golden).digest
+    package.rewrite(lambda component: component.update(golden_digest=digest))
     assert "names a file outside" in package.call("self-test", "--json").stdout
 
 

@@ -20,7 +20,7 @@ from bundler.emitters.rendering import make_environment
 from bundler.model.signature import Port, Signature, ValueType
 from bundler.support.data import data_root
 from tests.support import models
-from tests.support.bundles import make_request
+from tests.support.bundles import make_request, sole_component, with_component
 from tests.unit.support.test_text import HOSTILE, texts
 
 DIGEST = "0" * 64
@@ -56,8 +56,8 @@ def request_(tmp_path_factory: pytest.TempPathFactory) -> EmitRequest:
 
 
 def with_signature(request: EmitRequest, signature: Signature, **changes: object) -> EmitRequest:
-    config = dataclasses.replace(request.config, signature=signature, **changes)  # type: ignore[arg-type]
-    return dataclasses.replace(request, config=config)
+    config = dataclasses.replace(request.config, **changes)  # type: ignore[arg-type]
+    return with_component(dataclasses.replace(request, config=config), signature=signature)
 
 
 def render(request: EmitRequest, template: str = "facade.py.j2") -> str:
@@ -95,7 +95,7 @@ def many_ports(names: list[str], stem: str) -> tuple[Port, ...]:
 @given(st.lists(texts, min_size=0, max_size=6), st.lists(texts, min_size=1, max_size=6), texts)
 def test_no_name_breaks_the_facade(request_: EmitRequest, inputs: list[str], outputs: list[str], model: str) -> None:
     signature = Signature(inputs=many_ports(inputs, "i"), outputs=many_ports(outputs, "o"))
-    request = with_signature(request_, signature, model=model)
+    request = with_signature(request_, signature, name=model)
     tree = ast.parse(render(request))
     classes = [node for node in tree.body if isinstance(node, ast.ClassDef)]
     assert [node.name for node in classes] == ["Outputs", "Model"]
@@ -113,7 +113,7 @@ def test_no_name_breaks_the_facade(request_: EmitRequest, inputs: list[str], out
 def rendered(request_: EmitRequest, tmp_path: Path) -> Path:
     """Packages as they are emitted: a plain one, one with every kind of value, one with hostile names."""
     hostile = Signature(inputs=many_ports(list(HOSTILE), "i"), outputs=many_ports(list(HOSTILE), "o"))
-    signatures = {"plain": request_.config.signature, "mixed": MIXED, "fixed": FIXED, "hostile": hostile}
+    signatures = {"plain": sole_component(request_).signature, "mixed": MIXED, "fixed": FIXED, "hostile": hostile}
     for name, signature in signatures.items():
         package = tmp_path / name
         package.mkdir()

@@ -78,7 +78,7 @@ def print_info(model: ModelType, options: Any) -> int:
     if options.json:
         _print_json({**_describe_host(component), "signature": component.data["signature"], "variants": variants})
         return 0
-    print(f"{component.data['model']} for {component.data['target']}")
+    print(f"{component.bundle['name']} for {component.bundle['target']}")
     print("inputs")
     _print_ports(component.inputs)
     print("outputs")
@@ -169,7 +169,12 @@ def run_bench(model: ModelType, options: Any) -> int:
     figures = {name: timing.to_json() for name, timing in named.items()}
     if options.json:
         series = {name: timing.series() for name, timing in named.items()}
-        about = {**_describe_host(component), "variant": variant.name, "sample": sample.name}
+        about = {
+            **_describe_host(component),
+            "component": component.name,
+            "variant": variant.name,
+            "sample": sample.name,
+        }
         throughput = [{"callers": number, "calls_per_second": found} for number, found in rates.items()]
         _print_json({**about, **figures, "series": series, "batch": options.batch, "throughput": throughput})
         return 0
@@ -238,7 +243,7 @@ ACTIONS: Mapping[str, Action] = {
 def _describe_host(component: Component) -> dict[str, Any]:
     return {
         "model": component.data["model"],
-        "target": component.data["target"],
+        "target": component.bundle["target"],
         "runtime": ort.__version__,
         "numpy": np.__version__,
         "python": platform.python_version(),

@@ -9,7 +9,7 @@ from .errors import IncompatibleError
 from .integrity import File, Memory, read_pinned
 from .tuning import Tuning
 
-SCHEMA = 3
+SCHEMA = 4
 
 
 class Port:
@@ -39,9 +39,12 @@ class Port:
 
 
 class Variant:
-    """One way to run the model; the fields are those of `runtime.json`. `tuning` is what whoever opens it asks for."""
+    """One way to run the model; the fields are those of `runtime.json`. `tuning` is what whoever opens it asks for.
+    `component` is the name of its component in a bundle of several, and empty in a bundle of one.
+    """
 
     __slots__ = (
+        "component",
         "device_cache",
         "disabled_optimizers",
         "files",
@@ -57,7 +60,8 @@ class Variant:
         "tuning",
     )
 
-    def __init__(self, data: dict[str, Any]) -> None:
+    def __init__(self, data: dict[str, Any], component: str = "") -> None:
+        self.component = component
         self.name: str = data["name"]
         self.model: str = data["model"]
         self.files = [File(item) for item in data["files"]]
@@ -71,6 +75,11 @@ class Variant:
         self.least_share: float = data.get("least_share", 0.0)
         self.prepare: dict[str, Any] | None = data.get("prepare")
         self.tuning = Tuning()
+
+    @property
+    def label(self) -> str:
+        """Its name in the bundle: `cpu`, or `detect/cpu` where there are several components."""
+        return f"{self.component}/{self.name}" if self.component else self.name
 
     @property
     def provider_names(self) -> list[str]:
@@ -95,12 +104,15 @@ class Variant:
 
 
 class Component:
-    """The whole of `runtime.json`. `payload` is its folder."""
+    """One model of the bundle, as in `runtime.json`; `bundle` is the whole of that file, and `payload` its folder."""
 
     __slots__ = (
+        "bundle",
         "data",
+        "golden",
         "golden_digest",
         "inputs",
+        "name",
         "outputs",
         "payload",
         "strict",
@@ -108,15 +120,26 @@ class Component:
         "variants",
     )
 
-    def __init__(self, payload: str, data: dict[str, Any], inputs: tuple[str, ...], outputs: tuple[str, ...]) -> None:
+    def __init__(
+        self,
+        payload: str,
+        bundle: dict[str, Any],
+        data: dict[str, Any],
+        inputs: tuple[str, ...],
+        outputs: tuple[str, ...],
+    ) -> None:
         signature = data["signature"]
         self.payload = payload
+        self.bundle = bundle
         self.data = data
+        self.name: str = data["name"]
         self.inputs = [Port(*pair) for pair in zip(signature["inputs"], inputs, strict=True)]
         _note_fixed(self.inputs, data.get("fixed_sizes", []))
         self.outputs = [Port(*pair) for pair in zip(signature["outputs"], outputs, strict=True)]
-        self.variants = [Variant(item) for item in data["variants"]]
-        self.strict: bool = data["fallback"] == "strict"
+        several = len(bundle["components"]) > 1
+        self.variants = [Variant(item, self.name if several else "") for item in data["variants"]]
+        self.strict: bool = bundle["fallback"] == "strict"
+        self.golden: str = data["golden"]
         self.golden_digest: str = data["golden_digest"]
         self.unstable_outputs = frozenset[str](data["unstable_outputs"])
 
@@ -127,25 +150,26 @@ def _note_fixed(ports: list[Port], fixed_sizes: list[dict[str, Any]]) -> None:
             port.fixed.update(dict.fromkeys(size["axes"].get(port.name, ()), size))
 
 
-def read_component(memory: Memory, sha256: str, inputs: tuple[str, ...], outputs: tuple[str, ...]) -> Component:
-    """Read the payload's `runtime.json`; `sha256` pins its bytes, `inputs` and `outputs` are the Python names.
+def read_bundle(memory: Memory, sha256: str) -> dict[str, Any]:
+    """The payload's `runtime.json`; `sha256` pins its bytes.
 
     Raises `IntegrityError` when the file is missing, altered or invalid, `IncompatibleError`
     when its schema is unknown.
     """
     known = memory.knows("runtime.json", sha256)
-    data = json.loads(read_pinned(memory, "runtime.json", sha256))
+    data: dict[str, Any] = json.loads(read_pinned(memory, "runtime.json", sha256))
     if data["schema"] != SCHEMA:
+        writer = "an earlier" if data["schema"] < SCHEMA else "a later"
         raise IncompatibleError(
             f"runtime.json has schema {data['schema']}",
-            why=f"this loader reads schema {SCHEMA}",
+            why=f"{writer} version of bundler wrote it, and this loader reads schema {SCHEMA}",
             hint="build the bundle again",
         )
     if not known:  # These very bytes were held to it before.
         from .permissions import require_permitted
 
         require_permitted(data)
-    return Component(memory.payload, data, inputs, outputs)
+    return data
 
 
 def describe_type(data: dict[str, Any]) -> str:

@@ -36,7 +36,7 @@ class DeviceCopy(KeptFolder):
         super().__init__(
             memory,
             key=_make_key(variant, runtime),
-            stem=f"{place}-{shorten(variant.name)}-",
+            stem=f"{place}-{shorten(variant.label)}-",
             suffix=".copy",
             thing="the device's own copy",
             room=size * _ROOM,

@@ -36,7 +36,7 @@ class GoldenSet:
     """The recorded samples, read one at a time. `synthetic` says that the inputs were generated from a seed."""
 
     def __init__(self, component: Component) -> None:
-        self._folder = os.path.join(component.payload, "golden")
+        self._folder = os.path.join(component.payload, component.golden)
         _check_digest(self._folder, component.golden_digest)
         with open(os.path.join(self._folder, "index.json"), "rb") as stream:
             self._index = json.load(stream)

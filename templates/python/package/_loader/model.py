@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NoReturn
 
-from .config import Component, Port, read_component
+from .config import Component, Port, read_bundle
 from .errors import FallbackWarning, InputError
 from .integrity import Memory, always_check_wanted
 from .lifetime import refuse_closed, stop_in_children
@@ -25,20 +25,28 @@ if TYPE_CHECKING:
 
 class Pins:
     """Values of the generated part of the package: its folder, the digest of `runtime.json`, and the Python names of
-    inputs and outputs in the model's order.
+    inputs and outputs in the model's order. `component` is the model's name in a bundle of several.
     """
 
-    __slots__ = ("inputs", "outputs", "payload", "sha256")
+    __slots__ = ("component", "inputs", "outputs", "payload", "sha256")
 
-    def __init__(self, *, file: str, sha256: str, inputs: tuple[str, ...], outputs: tuple[str, ...]) -> None:
+    def __init__(
+        self, *, file: str, sha256: str, inputs: tuple[str, ...], outputs: tuple[str, ...], component: str = ""
+    ) -> None:
         self.payload = os.path.join(os.path.dirname(os.path.abspath(file)), "payload")
         self.sha256 = sha256
+        self.component = component
         self.inputs = inputs
         self.outputs = outputs
 
     def read(self, memory: Memory | None = None) -> Component:
-        """`runtime.json`, checked. Raises `IntegrityError` or `IncompatibleError`."""
-        return read_component(memory or Memory(self.payload), self.sha256, self.inputs, self.outputs)
+        """The component in `runtime.json`, checked. Raises `IntegrityError` or `IncompatibleError`."""
+        return self.pick(read_bundle(memory or Memory(self.payload), self.sha256))
+
+    def pick(self, bundle: dict[str, Any]) -> Component:
+        """The component in what `runtime.json` says."""
+        data = next(data for data in bundle["components"] if self.component in ("", data["name"]))
+        return Component(self.payload, bundle, data, self.inputs, self.outputs)
 
 
 class BundledModel:

@@ -18,11 +18,17 @@ def require_permitted(data: dict[str, Any]) -> None:
     """Raise `IntegrityError` for the first entry of `data`, the whole of `runtime.json`, that is not permitted."""
     with open(os.path.join(os.path.dirname(__file__), "permitted.json"), "rb") as stream:
         permitted = json.load(stream)
-    for variant in data["variants"]:
-        for fault in _find_faults(variant, permitted):
-            raise IntegrityError(
-                "runtime.json has an entry that is not permitted", why=f"{variant['name']}: {fault}", hint=REBUILD
-            )
+    for fault in _find_all(data["components"], permitted):
+        raise IntegrityError("runtime.json has an entry that is not permitted", why=fault, hint=REBUILD)
+
+
+def _find_all(components: list[dict[str, Any]], permitted: dict[str, Any]) -> Iterator[str]:
+    for component in components:
+        owner = f"{component['name']}/" if len(components) > 1 else ""
+        if leads_out(component["golden"]):
+            yield f"{owner}golden: the folder {component['golden']} is outside"
+        for variant in component["variants"]:
+            yield from (f"{owner}{variant['name']}: {fault}" for fault in _find_faults(variant, permitted))
 
 
 def _find_faults(variant: dict[str, Any], permitted: dict[str, Any]) -> Iterator[str]:

@@ -46,7 +46,7 @@ class Prepared(KeptFolder):
         super().__init__(
             memory,
             key=_make_key(variant),
-            stem=f"{place}-{shorten(variant.name)}-",
+            stem=f"{place}-{shorten(variant.label)}-",
             suffix=".prepared",
             thing=f"its {self.thing}",
             room=sum(file.size for file in variant.files) * _ROOM,

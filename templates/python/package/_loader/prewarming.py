@@ -96,16 +96,17 @@ def _before_first_runnable(variants: list[Variant]) -> list[Variant]:
 
 def _start_process(variant: Variant, thing: str) -> str:
     if getattr(sys, "frozen", False) or not sys.executable:
-        return f"the {thing} of variant {variant.name} cannot be generated in the background: no interpreter was found"
+        return f"the {thing} of variant {variant.label} cannot be generated in the background: no interpreter was found"
     package = (__package__ or "").rpartition(".")[0]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path or os.getcwd() for path in sys.path)}
-    command = [sys.executable, "-m", package, "prewarm", "--variant", variant.name]
+    chosen = ["--component", variant.component] if variant.component else []
+    command = [sys.executable, "-m", package, "prewarm", *chosen, "--variant", variant.name]
     quiet = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     try:
         _children.append(subprocess.Popen(command, env=environment, start_new_session=True, **quiet))  # type: ignore[call-overload]
     except OSError as error:
-        return f"the {thing} of variant {variant.name} cannot be generated in the background ({error})"
-    return f"the {thing} of variant {variant.name} is being generated in the background"
+        return f"the {thing} of variant {variant.label} cannot be generated in the background ({error})"
+    return f"the {thing} of variant {variant.label} is being generated in the background"
 
 
 def prewarm_variant(
@@ -115,19 +116,20 @@ def prewarm_variant(
     start = time.perf_counter()
     prepared = find_obstacle(variant) or find_prepared(variant, memory)
     if isinstance(prepared, str):
-        return _make_outcome(variant, "unavailable", prepared, start)
+        return _make_outcome(component, variant, "unavailable", prepared, start)
     try:
         with hold(prepared.lock, lambda: progress(0.0, f"another process is generating its {prepared.thing}; waiting")):
             status, reason = _make_unless_ready(component, prepared, memory, progress, force=force)
     except OSError as error:
         where = os.path.dirname(prepared.folder)
         status, reason = "failed", f"its {prepared.thing} cannot be kept at {where} ({error})"
-    return {**_make_outcome(variant, status, reason, start), "thing": prepared.thing, **prepared.facts}
+    return {**_make_outcome(component, variant, status, reason, start), "thing": prepared.thing, **prepared.facts}
 
 
-def _make_outcome(variant: Variant, status: str, reason: str, start: float) -> dict[str, Any]:
+def _make_outcome(component: Component, variant: Variant, status: str, reason: str, start: float) -> dict[str, Any]:
     reason = add_missing(reason, variant) if status == "unavailable" else reason
-    return {"variant": variant.name, "status": status, "reason": reason, "seconds": time.perf_counter() - start}
+    about = {"component": component.name, "variant": variant.name, "status": status, "reason": reason}
+    return {**about, "seconds": time.perf_counter() - start}
 
 
 def _make_unless_ready(

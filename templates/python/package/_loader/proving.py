@@ -32,7 +32,7 @@ def try_variant(model: ModelType, component: Component, name: str) -> dict[str, 
     variant = choose_variants(component, name)[0]
     obstacle = find_obstacle(variant)
     if obstacle is not None:
-        return _make_outcome(name, "unavailable", add_missing(obstacle, variant))
+        return _make_outcome(component, name, "unavailable", add_missing(obstacle, variant))
     if variant.prepare is not None and find_reason(variant, Memory(component.payload)) is not None:
         return _prewarm_and_try(model, component, variant)
     return _try_opening(model, component, variant)
@@ -45,7 +45,7 @@ def _try_opening(model: ModelType, component: Component, variant: Variant) -> di
     except IncompatibleError as error:
         if variant.provider_names[0] == find_last_provider():
             raise
-        return _make_outcome(variant.name, "unavailable", error.why.removeprefix(f"{variant.name}: "))
+        return _make_outcome(component, variant.name, "unavailable", error.why.removeprefix(f"{variant.name}: "))
 
 
 def _prewarm_and_try(model: ModelType, component: Component, variant: Variant) -> dict[str, Any]:
@@ -58,7 +58,7 @@ def _prewarm_and_try(model: ModelType, component: Component, variant: Variant) -
         try:
             (made,) = model.prewarm(variant=variant.name)
             if made["status"] not in READY:
-                return _make_outcome(variant.name, made["status"], made["reason"])
+                return _make_outcome(component, variant.name, made["status"], made["reason"])
             outcome = _try_opening(model, component, variant)
         finally:
             os.environ.pop(VARIABLE, None)
@@ -103,7 +103,7 @@ def _prove_opened(
     opening = time.perf_counter() - start
     result = test_model(component, choose_variants(component, opened.report.variant)[0], opened._run)  # noqa: SLF001 (one package: the values are in the model's order already)
     status, report = "passed" if result.passed else "failed", opened.report
-    outcome = _make_outcome(report.variant, status, "; ".join(result.faults))
+    outcome = _make_outcome(component, report.variant, status, "; ".join(result.faults))
     outcome.update(
         samples=result.samples,
         synthetic=result.synthetic,
@@ -123,7 +123,7 @@ def _prove_copy(model: ModelType, component: Component, variant: Variant) -> dic
         report = model(variant.name, device_copy=True).report
     if not report.device_copy:
         why = report.remark or _explain_missing(component)
-        return _make_outcome(variant.name, "unavailable", why)
+        return _make_outcome(component, variant.name, "unavailable", why)
     return _prove_opened(model, component, variant.name, strict=None, device_copy=True)
 
 
@@ -144,8 +144,9 @@ def _add_copy(outcome: dict[str, Any], copy: dict[str, Any]) -> None:
         outcome["reason"] = "; ".join(filter(None, (outcome["reason"], _FROM_COPY + copy["reason"])))
 
 
-def _make_outcome(variant: str, status: str, reason: str) -> dict[str, Any]:
-    return {"variant": variant, "status": status, "reason": reason, "samples": 0, "outputs": [], "figures": {}}
+def _make_outcome(component: Component, variant: str, status: str, reason: str) -> dict[str, Any]:
+    about = {"component": component.name, "variant": variant, "status": status, "reason": reason}
+    return {**about, "samples": 0, "outputs": [], "figures": {}}
 
 
 def print_outcomes(outcomes: list[dict[str, Any]]) -> None:

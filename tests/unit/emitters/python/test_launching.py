@@ -29,7 +29,7 @@ def test_the_version_of_python_is_reported(tmp_path: Path, monkeypatch: pytest.M
         python_versions=VERSIONS,
     )
     reported = {"status": "passed", "reason": "", "samples": 1, "outputs": [], "figures": {}}
-    answer = {"variants": [{**reported, "variant": variant.name} for variant in config.variants]}
+    answer = {"variants": [{**reported, "variant": variant.name} for _, variant in config.pairs]}
     ending = Ending(report=answer, failure=None, seconds=1.0)
     monkeypatch.setattr("bundler.emitters.python.proving.start", lambda *_: ending)
     monkeypatch.setattr(proving, "read_layout", lambda _: layout)
