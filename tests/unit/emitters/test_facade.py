@@ -20,7 +20,7 @@ from bundler.emitters.rendering import make_environment
 from bundler.model.signature import Port, Signature, ValueType
 from bundler.support.data import data_root
 from tests.support import models
-from tests.support.bundles import make_request, sole_component, with_component
+from tests.support.bundles import combine_requests, make_request, sole_component, with_component
 from tests.unit.support.test_text import HOSTILE, texts
 
 DIGEST = "0" * 64
@@ -55,6 +55,17 @@ def request_(tmp_path_factory: pytest.TempPathFactory) -> EmitRequest:
     return make_request(models.cnn(), tmp_path_factory.mktemp("facade"), name="tiny cnn")
 
 
+@pytest.fixture(scope="module")
+def several(tmp_path_factory: pytest.TempPathFactory) -> EmitRequest:
+    """A bundle of two models."""
+    folder = tmp_path_factory.mktemp("several")
+    requests = {}
+    for name, model in (("detect", models.cnn()), ("classify", models.mlp(batch=4))):
+        (folder / name).mkdir()
+        requests[name] = make_request(model, folder / name, name=f"tiny {name}")
+    return combine_requests(requests, name="ocr")
+
+
 def with_signature(request: EmitRequest, signature: Signature, **changes: object) -> EmitRequest:
     config = dataclasses.replace(request.config, **changes)  # type: ignore[arg-type]
     return with_component(dataclasses.replace(request, config=config), signature=signature)
@@ -76,6 +87,25 @@ def test_facade_of_a_model_with_every_kind_of_value(request_: EmitRequest, snaps
 
 def test_facade_of_a_model_with_a_fixed_batch(request_: EmitRequest, snapshot: SnapshotAssertion) -> None:
     assert render(with_signature(request_, FIXED)) == snapshot
+
+
+def test_facade_of_several_models(several: EmitRequest, snapshot: SnapshotAssertion) -> None:
+    assert render(several) == snapshot
+
+
+def test_readme_of_several_models(several: EmitRequest, snapshot: SnapshotAssertion) -> None:
+    assert render(several, "README.md.j2") == snapshot
+
+
+def test_start_of_several_models(several: EmitRequest) -> None:
+    assert 'main(__package__ or "", Bundle.models)' in render(several, "main.py.j2")
+
+
+def test_models_that_belong_together_are_documented(several: EmitRequest) -> None:
+    bound = dataclasses.replace(several, config=dataclasses.replace(several.config, together=("detect", "classify")))
+    words = "run on the variant of one name, or not at all"
+    assert f"detect and classify belong together: they {words}" in render(bound, "README.md.j2")
+    assert f"detect and classify {words}" in render(bound)
 
 
 @pytest.mark.parametrize("format_", ["dir", "wheel", "pex"])
@@ -109,15 +139,23 @@ def test_no_name_breaks_the_facade(request_: EmitRequest, inputs: list[str], out
     tomllib.loads(render(request, "pyproject.toml.j2"))
 
 
+ODD = ("a1", "a_1", "load_report", "detect", "detect_outputs", "np", "npt", "dict", "tuple", "property", "a" * 32)
+"""Names of components that come near to what the facade uses itself."""
+
+
 @pytest.fixture
-def rendered(request_: EmitRequest, tmp_path: Path) -> Path:
-    """Packages as they are emitted: a plain one, one with every kind of value, one with hostile names."""
+def rendered(request_: EmitRequest, several: EmitRequest, tmp_path: Path) -> Path:
+    """Packages as they are emitted: a plain one, one with every kind of value, one with hostile names, one of several
+    models, one of several with odd names and hostile ports.
+    """
     hostile = Signature(inputs=many_ports(list(HOSTILE), "i"), outputs=many_ports(list(HOSTILE), "o"))
     signatures = {"plain": sole_component(request_).signature, "mixed": MIXED, "fixed": FIXED, "hostile": hostile}
-    for name, signature in signatures.items():
+    requests = {name: with_signature(request_, signature) for name, signature in signatures.items()}
+    odd = combine_requests(dict.fromkeys(ODD, requests["hostile"]), name="odd")
+    for name, request in {**requests, "several": several, "odd": odd}.items():
         package = tmp_path / name
         package.mkdir()
-        (package / "__init__.py").write_text(render(with_signature(request_, signature)), "utf-8")
+        (package / "__init__.py").write_text(render(request), "utf-8")
         (package / "_loader").symlink_to(data_root("templates") / "python" / "package" / "_loader")
     return tmp_path
 
@@ -130,21 +168,40 @@ def check(*command: str, folder: Path) -> None:
 def test_rendered_code_passes_the_linter(rendered: Path) -> None:
     rules = "E,F,W,I,UP,B,C4,D,SIM,PL,ANN,PYI"
     ignored = "D203,D213,D205,D301,D413,D400,D401,D415,D105,D107,D212,PLR0913,E501"
-    for name in ("plain", "mixed", "fixed", "hostile"):
+    for name in ("plain", "mixed", "fixed", "hostile", "several", "odd"):
         options = ("--isolated", "--no-cache", "--target-version", "py311", "--select", rules, "--ignore", ignored)
         check("ruff", "check", *options, f"{name}/__init__.py", folder=rendered)
 
 
 def test_rendered_code_is_formatted(rendered: Path) -> None:
-    for name in ("plain", "mixed", "fixed"):
+    for name in ("plain", "mixed", "fixed", "several"):
         options = ("--isolated", "--no-cache", "--line-length", "120", "--check", "--diff")
         check("ruff", "format", *options, f"{name}/__init__.py", folder=rendered)
+
+
+USE_SEVERAL = """
+import numpy as np
+import numpy.typing as npt
+from several import Bundle, ClassifyOutputs, Detect, DetectOutputs
+
+def f(bundle: Bundle, x: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+    out: DetectOutputs = bundle.detect.run(image=x)
+    alone: Detect = Detect(threads=1)
+    return out.scores + alone.run(image=x).scores
+
+def g(x: npt.NDArray[np.float32]) -> ClassifyOutputs:
+    with Bundle.open(only=["classify"], lazy=True, threads=2) as bundle:
+        print(bundle.report["classify"].variant, bundle.self_test()["classify"].passed)
+        return bundle.classify.run(x=x)
+"""
 
 
 def test_rendered_code_passes_the_type_checker(rendered: Path) -> None:
     use = "from plain import Model, Outputs\nimport numpy as np\nimport numpy.typing as npt\n"
     use += "def f(x: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:\n    out: Outputs = Model().run(image=x)\n"
     (rendered / "use.py").write_text(use + "    return out.scores\n", "utf-8")
+    (rendered / "use_several.py").write_text(USE_SEVERAL, "utf-8")
+    (rendered / "misuse.py").write_text("from several import Bundle\nBundle.open().recognise\n", "utf-8")
     options = (
         "--strict",
         "--disable-error-code",
@@ -153,4 +210,7 @@ def test_rendered_code_passes_the_type_checker(rendered: Path) -> None:
         "--cache-dir",
         str(rendered / "cache"),
     )
-    check("mypy", *options, "-p", "plain", "-p", "mixed", "-p", "fixed", "-p", "hostile", "-m", "use", folder=rendered)
+    packages = [text for name in ("plain", "mixed", "fixed", "hostile", "several", "odd") for text in ("-p", name)]
+    check("mypy", *options, *packages, "-m", "use", "-m", "use_several", folder=rendered)
+    with pytest.raises(AssertionError, match='"Bundle" has no attribute "recognise"'):
+        check("mypy", *options, "-m", "misuse", folder=rendered)

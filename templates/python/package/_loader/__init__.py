@@ -6,9 +6,10 @@ files, `variants` chooses how to run, `opening` opens it from the shipped file o
 `lifetime` ends models, `golden`, `metrics` and `proving` serve the self-test, `timing` and `throughput` the benchmark,
 `cli` (with `arguments` and `heartbeat`) the command line, and `model` is what the package's own `Model` stands on.
 
-Only bundles that need them have `batches`, for a model whose batch has one size, `plugins`, for providers from plugins,
-`prepared`, for what must be generated on the device before a variant runs (`prewarming`, with `locking` and `drivers`,
-generates it), and `needs`, which finds missing software of the device when a variant could not be opened.
+Only bundles that need them have `bundle`, the base of `Bundle`, with `together`, which opens several models at once,
+`batches`, for a model whose batch has one size, `plugins`, for providers from plugins, `prepared`, for what must be
+generated on the device before a variant runs (`prewarming`, with `locking` and `drivers`, generates it), and `needs`,
+which finds missing software of the device when a variant could not be opened.
 """
 
 import os

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from .command import name_command
 
 Action = Callable[[Any, Any], int]
-"""Runs a command on what the package offers, with its options. Returns the exit code."""
+"""Runs a command on the chosen models of the package, with its options. Returns the exit code."""
 
 EXIT_CODES = """\
 exit codes: 0 done; 1 the model, or what was generated on the device, does not reproduce the golden set;
 2 wrong usage or inputs; 3 the bundle was altered, or cannot run here; 130 interrupted"""
 
 
-def make_parser(package: str, actions: Mapping[str, Action]) -> argparse.ArgumentParser:
-    """The parser; `actions` are the commands' functions by name."""
+def make_parser(package: str, actions: Mapping[str, Action], components: Sequence[str]) -> argparse.ArgumentParser:
+    """The parser; `actions` are the commands' functions by name. One of several `components` can be chosen."""
     parser = argparse.ArgumentParser(
         prog=name_command(package),
         description="Run, test and time the model of this package.",
@@ -26,7 +26,9 @@ def make_parser(package: str, actions: Mapping[str, Action]) -> argparse.Argumen
     )
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     for add in (_add_info, _add_prewarm, _add_self_test, _add_run, _add_bench):
-        add(commands, actions)
+        command = add(commands, actions)
+        if len(components) > 1:
+            command.add_argument("--component", choices=components, help="only this one of the bundle's models")
     return parser
 
 
@@ -36,28 +38,31 @@ def _add_command(commands: Any, actions: Mapping[str, Action], name: str, text: 
     return parser
 
 
-def _add_info(commands: Any, actions: Mapping[str, Action]) -> None:
+def _add_info(commands: Any, actions: Mapping[str, Action]) -> argparse.ArgumentParser:
     parser = _add_command(commands, actions, "info", "Show inputs, outputs, variants, and which of them runs here.")
     parser.add_argument("--json", action="store_true", help="print one JSON document")
+    return parser
 
 
-def _add_prewarm(commands: Any, actions: Mapping[str, Action]) -> None:
+def _add_prewarm(commands: Any, actions: Mapping[str, Action]) -> argparse.ArgumentParser:
     text = "Generate what variants require on this device, verify it, and keep it for later starts."
     parser = _add_command(commands, actions, "prewarm", text)
     parser.add_argument("--variant", default=None, help="a variant's name (default: all that can run here)")
     parser.add_argument("--force", action="store_true", help="generate it again even if it exists")
     parser.add_argument("--json", action="store_true", help="print one JSON document")
+    return parser
 
 
-def _add_self_test(commands: Any, actions: Mapping[str, Action]) -> None:
+def _add_self_test(commands: Any, actions: Mapping[str, Action]) -> argparse.ArgumentParser:
     text = "Reproduce the golden set that was recorded from the original model."
     parser = _add_command(commands, actions, "self-test", text)
     parser.add_argument("--variant", default=None, help="a variant's name, or `each` for all of them in turn")
     parser.add_argument("--strict", action="store_true", help="fail when the preferred variant cannot run here")
     parser.add_argument("--json", action="store_true", help="print one JSON document")
+    return parser
 
 
-def _add_run(commands: Any, actions: Mapping[str, Action]) -> None:
+def _add_run(commands: Any, actions: Mapping[str, Action]) -> argparse.ArgumentParser:
     parser = _add_command(commands, actions, "run", "Run the model once on arrays from files.")
     parser.add_argument(
         "files",
@@ -67,9 +72,10 @@ def _add_run(commands: Any, actions: Mapping[str, Action]) -> None:
     )
     parser.add_argument("-o", "--output", metavar="FILE.npz", help="write the outputs there (default: print them)")
     _add_choice(parser)
+    return parser
 
 
-def _add_bench(commands: Any, actions: Mapping[str, Action]) -> None:
+def _add_bench(commands: Any, actions: Mapping[str, Action]) -> argparse.ArgumentParser:
     parser = _add_command(commands, actions, "bench", "Time loading, first inference and steady-state latency.")
     parser.add_argument("-n", "--runs", type=_positive, default=100, help="timed calls (default: %(default)s)")
     parser.add_argument("--openings", type=_positive, default=15, help="timed loads (default: %(default)s)")
@@ -92,6 +98,7 @@ def _add_bench(commands: Any, actions: Mapping[str, Action]) -> None:
     parser.add_argument("--compare", metavar="MODEL.onnx", help="compare with a default session on this model")
     parser.add_argument("--json", action="store_true", help="print one JSON document; times are in seconds")
     _add_choice(parser)
+    return parser
 
 
 def _add_choice(parser: argparse.ArgumentParser) -> None:

@@ -18,7 +18,7 @@ from .arguments import Action, make_parser
 from .arrays import read_inputs, show_outputs, write_outputs
 from .checks import match_names
 from .config import Component, Port, Variant, describe_type
-from .errors import BundleError, FallbackWarning, InputError
+from .errors import BundleError, FallbackWarning, InputError, naming
 from .golden import GoldenSet
 from .heartbeat import Heartbeat, print_prewarmed
 from .model import BundledModel, choose_variants
@@ -31,17 +31,20 @@ from .tuning import resolve_tuning
 from .variants import find_reason
 
 ModelType = type[BundledModel]
+Models = Sequence[ModelType]
 
 LARGE = 1_000_000_000
 """Bytes; from this size on, two open models may not fit into memory."""
 
 
-def main(package: str, model: ModelType, arguments: Sequence[str] | None = None) -> int:
-    """Run one command. Returns the exit code."""
-    options = make_parser(package, ACTIONS).parse_args(arguments)
+def main(package: str, offered: ModelType | tuple[ModelType, ...], arguments: Sequence[str] | None = None) -> int:
+    """Run one command on the models that the package offers. Returns the exit code."""
+    models = offered if isinstance(offered, tuple) else (offered,)
+    options = make_parser(package, ACTIONS, [model.pins.component for model in models]).parse_args(arguments)
+    chosen = getattr(options, "component", None)
     warnings.simplefilter("ignore", FallbackWarning)  # The report says it in full below.
     try:
-        code: int = options.action(model, options)
+        code: int = options.action([model for model in models if chosen in (None, model.pins.component)], options)
         sys.stdout.flush()
     except BundleError as error:
         return _print_error(error, as_json=getattr(options, "json", False))
@@ -70,15 +73,31 @@ def _open(model: ModelType, options: Any) -> BundledModel:
     return opened
 
 
-def print_info(model: ModelType, options: Any) -> int:
+def print_info(models: Models, options: Any) -> int:
     """`info`."""
-    component = model.pins.read()
+    components = [model.pins.read() for model in models]
+    found = {component.name: _look_at(component) for component in components}
+    if options.json:
+        sole = {} if models[0].pins.component else found[components[0].name]
+        _print_json({**_describe_host(models[0]), **sole, "components": found})
+        return 0
+    print(f"{components[0].bundle['name']} for {components[0].bundle['target']}")
+    for model, component in zip(models, components, strict=True):
+        if model.pins.component:
+            print(f"\ncomponent {component.name}: {component.data['model']}")
+        _print_component(component, found[component.name]["variants"])
+    print("\n" if models[0].pins.component else "", end="")
+    print(f"runtime\n  onnxruntime {ort.__version__}, Python {platform.python_version()}, {platform.platform()}")
+    return 0
+
+
+def _look_at(component: Component) -> dict[str, Any]:
     memory = integrity.Memory(component.payload)
     variants = {variant.name: _explain(variant, memory) for variant in component.variants}
-    if options.json:
-        _print_json({**_describe_host(component), "signature": component.data["signature"], "variants": variants})
-        return 0
-    print(f"{component.bundle['name']} for {component.bundle['target']}")
+    return {"model": component.data["model"], "signature": component.data["signature"], "variants": variants}
+
+
+def _print_component(component: Component, variants: dict[str, str | None]) -> None:
     print("inputs")
     _print_ports(component.inputs)
     print("outputs")
@@ -86,8 +105,6 @@ def print_info(model: ModelType, options: Any) -> int:
     print("variants, in order of preference")
     for name, obstacle in variants.items():
         print(f"  {name}: {'can run here' if obstacle is None else f'cannot run here: {obstacle}'}")
-    print(f"runtime\n  onnxruntime {ort.__version__}, Python {platform.python_version()}, {platform.platform()}")
-    return 0
 
 
 def _explain(variant: Variant, memory: integrity.Memory) -> str | None:
@@ -106,39 +123,60 @@ def _print_ports(ports: list[Port]) -> None:
         print(f"  {port.python_name}: {describe_type(port.type)}{', optional' if port.optional else ''}{note}")
 
 
-def run_prewarm(model: ModelType, options: Any) -> int:
+def run_prewarm(models: Models, options: Any) -> int:
     """`prewarm`."""
+    outcomes: list[dict[str, Any]] = []
     with Heartbeat() as heartbeat:
-        outcomes = model.prewarm(heartbeat.tell, variant=options.variant, force=options.force)
+        for model in models:
+            with naming(model.pins.component):
+                outcomes += model.prewarm(heartbeat.tell, variant=options.variant, force=options.force)
     if options.json:
-        _print_json({**_describe_host(model.pins.read()), "prewarmed": outcomes})
+        _print_json({**_describe_host(models[0]), "prewarmed": outcomes})
     elif not outcomes:
         print("no variant requires anything to be generated on the device")
     else:
-        print_prewarmed(outcomes)
+        print_prewarmed(_label(models, outcomes))
     if any(outcome["status"] == "failed" for outcome in outcomes):
         return 1
     return 3 if outcomes and all(outcome["status"] == "unavailable" for outcome in outcomes) else 0
 
 
-def run_self_test(model: ModelType, options: Any) -> int:
+def run_self_test(models: Models, options: Any) -> int:
     """`self-test`."""
-    component = model.pins.read()
-    if options.variant == "each":
-        outcomes = [try_variant(model, component, variant.name) for variant in component.variants]
-    else:
-        outcomes = [prove_variant(model, component, options.variant, strict=options.strict or None)]
+    outcomes: list[dict[str, Any]] = []
+    for model in models:
+        with naming(model.pins.component):
+            outcomes += _test_model(model, options)
     if options.json:
-        _print_json({**_describe_host(component), "variants": outcomes})
+        _print_json({**_describe_host(models[0]), "variants": outcomes})
     else:
-        print_outcomes(outcomes)
+        print_outcomes(_label(models, outcomes))
     failed = any(outcome["status"] == "failed" for outcome in outcomes)
     ran = any(outcome["status"] == "passed" for outcome in outcomes)
     return 1 if failed else 0 if ran else 3
 
 
-def run_once(model: ModelType, options: Any) -> int:
+def _test_model(model: ModelType, options: Any) -> list[dict[str, Any]]:
+    component = model.pins.read()
+    if options.variant == "each":
+        return [try_variant(model, component, variant.name) for variant in component.variants]
+    return [prove_variant(model, component, options.variant, strict=options.strict or None)]
+
+
+def _label(models: Models, outcomes: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The outcomes as people read them: with the component's name before the variant's where there are several."""
+    if not models[0].pins.component:
+        return outcomes
+    return [{**outcome, "variant": f"{outcome['component']}/{outcome['variant']}"} for outcome in outcomes]
+
+
+def run_once(models: Models, options: Any) -> int:
     """`run`."""
+    if len(models) > 1:
+        names = [model.pins.component for model in models]
+        hint = f"name one of them: --component {names[0]} (or {', '.join(names[1:])})"
+        raise InputError(f"this bundle has {len(names)} components, and one of them is run at a time", hint=hint)
+    (model,) = models
     opened = _open(model, options)
     values = tuple(match_names(list(opened.inputs), read_inputs(options.files, list(opened.inputs))))
     results = opened._run(values)  # noqa: SLF001 (one package)
@@ -149,8 +187,28 @@ def run_once(model: ModelType, options: Any) -> int:
     return 0
 
 
-def run_bench(model: ModelType, options: Any) -> int:
+def run_bench(models: Models, options: Any) -> int:
     """`bench`."""
+    if options.compare and len(models) > 1:
+        raise InputError("a model is compared with one component", hint="name it: --component NAME")
+    options.seconds /= len(models)
+    found = []
+    for model in models:
+        with naming(model.pins.component):
+            found.append(_time_model(model, options))
+    if options.json:
+        several = {**_describe_host(models[0]), "components": found}
+        _print_json(several if len(models) > 1 else {**_describe_host(models[0]), **found[0]})
+        return 0
+    for model, figures in zip(models, found, strict=True):
+        if model.pins.component:
+            print(f"component {figures['component']}, variant {figures['variant']}")
+        _print_times(figures)
+    return 0
+
+
+def _time_model(model: ModelType, options: Any) -> dict[str, Any]:
+    """All figures of one component, in seconds."""
     component = model.pins.read()
     tuning = resolve_tuning(options.threads, options.spinning)
     variant = _settle(model, options)
@@ -166,23 +224,23 @@ def run_bench(model: ModelType, options: Any) -> int:
     timings = (time_one_by_one if _is_large(variant) else time_side_by_side)(opens, limits)
     rates = count_calls(opens[0](), options.callers, options.seconds) if options.callers else {}
     named = dict(zip(("bundle", "plain"), timings, strict=False))
-    figures = {name: timing.to_json() for name, timing in named.items()}
-    if options.json:
-        series = {name: timing.series() for name, timing in named.items()}
-        about = {
-            **_describe_host(component),
-            "component": component.name,
-            "variant": variant.name,
-            "sample": sample.name,
-        }
-        throughput = [{"callers": number, "calls_per_second": found} for number, found in rates.items()]
-        _print_json({**about, **figures, "series": series, "batch": options.batch, "throughput": throughput})
-        return 0
-    for name, lines in figures.items():
-        print("\n".join([f"{name} ({len(named[name].latencies)} calls)", *summarise(lines)]))
-    for number, found in rates.items():
-        print(f"{number} caller{'' if number == 1 else 's'}: {find_quantile(found, 0.5):.4g} calls per second")
-    return 0
+    return {
+        "component": component.name,
+        "variant": variant.name,
+        "sample": sample.name,
+        **{name: timing.to_json() for name, timing in named.items()},
+        "series": {name: timing.series() for name, timing in named.items()},
+        "batch": options.batch,
+        "throughput": [{"callers": number, "calls_per_second": found} for number, found in rates.items()],
+    }
+
+
+def _print_times(figures: dict[str, Any]) -> None:
+    for name, series in figures["series"].items():
+        print("\n".join([f"{name} ({len(series['latency_seconds'])} calls)", *summarise(figures[name])]))
+    for rate in figures["throughput"]:
+        number, middle = rate["callers"], find_quantile(rate["calls_per_second"], 0.5)
+        print(f"{number} caller{'' if number == 1 else 's'}: {middle:.4g} calls per second")
 
 
 def _try_batch(open_: Open, batch: int) -> None:
@@ -240,9 +298,11 @@ ACTIONS: Mapping[str, Action] = {
 """The commands, by name."""
 
 
-def _describe_host(component: Component) -> dict[str, Any]:
+def _describe_host(model: ModelType) -> dict[str, Any]:
+    component = model.pins.read()
+    named = {"name": component.bundle["name"]} if model.pins.component else {"model": component.data["model"]}
     return {
-        "model": component.data["model"],
+        **named,
         "target": component.bundle["target"],
         "runtime": ort.__version__,
         "numpy": np.__version__,

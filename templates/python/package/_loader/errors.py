@@ -28,6 +28,21 @@ class BundleError(Exception):
         return "\n".join(lines)
 
 
+class naming:  # noqa: N801 (used like a function)
+    """Errors inside say of which component of a bundle of several they are; without a name, they stay as they are."""
+
+    def __init__(self, component: str) -> None:
+        self._component = component
+
+    def __enter__(self) -> None:
+        return
+
+    def __exit__(self, _: object, error: object, __: object) -> None:
+        if self._component and isinstance(error, BundleError):
+            error.what = f"component {self._component}: {error.what}"
+            error.args = (error.what,)
+
+
 class IntegrityError(BundleError):
     """A file of the bundle is missing or does not match its checksum."""
 

@@ -82,7 +82,6 @@ class Memory:
             os.replace(draft, self._path)
         except OSError:
             _discard(draft)
-        self._fresh = {}
 
 
 class Check:

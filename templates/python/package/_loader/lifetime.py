@@ -12,16 +12,16 @@ _models: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
 """By identity: a subclass may say what is equal, and then has no hash."""
 
 
-def refuse_closed(*_: object) -> NoReturn:
-    """Raises `ClosedError`."""
-    raise ClosedError("this model is closed", hint="open another with Model()")
+def refuse_closed(name: str, reopen: str) -> NoReturn:
+    """Raises `ClosedError`; `reopen` is how another one is opened."""
+    raise ClosedError(f"{name} is closed", hint=f"open another with {reopen}")
 
 
-def _refuse_forked(*_: object) -> NoReturn:
+def _refuse_forked(name: str, reopen: str) -> NoReturn:
     raise ClosedError(
-        "this model was opened before the process was forked",
+        f"{name} was opened before the process was forked",
         why="the threads of its session are in the parent alone, and a call would wait for them forever",
-        hint="call Model() in each worker process: with gunicorn, without --preload or in post_fork",
+        hint=f"call {reopen} in each worker process: with gunicorn, without --preload or in post_fork",
     )
 
 

@@ -12,9 +12,9 @@ from .config import Component, Port, read_bundle
 from .errors import FallbackWarning, InputError
 from .integrity import Memory, always_check_wanted
 from .lifetime import refuse_closed, stop_in_children
-from .opening import device_copy_wanted
+from .opening import Opened, device_copy_wanted
 from .sessions import Runner, explain_tuning
-from .tuning import resolve_tuning
+from .tuning import Tuning, resolve_tuning
 from .variants import LoadReport, open_first
 
 if TYPE_CHECKING:
@@ -83,38 +83,42 @@ class BundledModel:
         threads: int | None = None,
         spinning: bool | None = None,
     ) -> None:
-        tuning = resolve_tuning(threads, spinning)
-        always = always_check_wanted() if always_check is None else always_check
-        memory = Memory(self.pins.payload, always=always)
+        settings = Settings(
+            strict=strict, device_copy=device_copy, prewarm=prewarm, tuning=resolve_tuning(threads, spinning)
+        )
+        memory = Memory(self.pins.payload, always=always_check_wanted() if always_check is None else always_check)
         component = self.pins.read(memory)
-        strict = component.strict if strict is None else strict
-        copies = device_copy_wanted() if device_copy is None else device_copy
         chosen = choose_variants(component, variant)
-        remark = "" if prewarm is None else _prewarm(component, chosen, memory, prewarm)
-        for one in chosen:  # Only now: what is generated on the device is generated as the bundle says.
-            one.tuning = tuning
-        opened, report = open_first(chosen, memory, strict=strict, copies=copies)
+        remark = settings.prepare(component, chosen, memory)
+        opened, report = open_first(chosen, memory, strict=settings.is_strict(component), copies=settings.copies)
         memory.save()
-        remarks = (report.remark, memory.refusal, remark, explain_tuning(opened.variant))
-        report.remark = " ".join(filter(None, remarks))
+        report.add_remarks(memory.refusal, remark)
+        self._begin(component, opened, report, f"{type(self).__name__}()")
+        if report.fell_back:
+            warnings.warn(str(report), FallbackWarning, stacklevel=2)
+
+    def _begin(self, component: Component, opened: Opened, report: LoadReport, reopen: str) -> None:
+        """Be ready to run; `reopen` is how another one is opened, as errors say it."""
+        report.add_remarks(explain_tuning(opened.variant))
         self._component = component
+        self._report = report
+        self._reopen = reopen
         runner = Runner(opened.session, component.inputs, component.outputs, opened.variant.device)
         self._runner: Runner | None = runner
         self._run, self._run_named = runner.run, runner.run_named
-        self._report = report
         stop_in_children(self)
-        _log(report)
-        if report.fell_back:
-            warnings.warn(str(report), FallbackWarning, stacklevel=2)
+        _log(report, self.pins.component)
 
     def close(self) -> None:
         """Free the session as soon as no thread computes with it. Every later call raises `ClosedError`."""
         self._stop(refuse_closed)
 
-    def _stop(self, refuse: Callable[..., NoReturn]) -> Any:
+    def _stop(self, refuse: Callable[[str, str], NoReturn]) -> Any:
         """Let `refuse` answer every later call; returns what computed."""
         runner, self._runner = self._runner, None
-        self._run = self._run_named = refuse
+        name, reopen = self.pins.component, self._reopen
+        refused: Any = lambda *_: refuse(f"component {name}" if name else "this model", reopen)  # noqa: E731
+        self._run = self._run_named = refused  # It has no name of `self`, so that nothing holds a closed model.
         return runner
 
     def __enter__(self) -> Self:
@@ -202,26 +206,50 @@ class BundledModel:
         return result
 
 
-def _prewarm(component: Component, variants: list[Any], memory: Memory, how: str) -> str:
-    """Generate what is missing, here or in the background; returns remarks for the report. Raises `InputError`."""
-    if how not in ("wait", "background"):
-        raise InputError(f"prewarm={how!r} is unknown", hint='use "wait", "background" or None')
-    if all(variant.prepare is None for variant in variants):
+class Settings:
+    """What a model is opened with: arguments, or what the environment says instead. None leaves it to the bundle."""
+
+    __slots__ = ("_prewarm", "_strict", "_tuning", "copies")
+
+    def __init__(self, *, strict: bool | None, device_copy: bool | None, prewarm: str | None, tuning: Tuning) -> None:
+        if prewarm not in ("wait", "background", None):
+            raise InputError(f"prewarm={prewarm!r} is unknown", hint='use "wait", "background" or None')
+        self._strict = strict
+        self._prewarm = prewarm
+        self._tuning = tuning
+        self.copies = device_copy_wanted() if device_copy is None else device_copy
+
+    def is_strict(self, component: Component) -> bool:
+        """Whether only the preferred variant may run."""
+        return component.strict if self._strict is None else self._strict
+
+    def prepare(self, component: Component, variants: list[Any], memory: Memory) -> str:
+        """Generate what is missing, here or in the background, and tune the variants; returns remarks for the
+        report.
+        """
+        remark = self._generate(component, variants, memory)
+        for variant in variants:  # Only now: what is generated on the device is generated as the bundle says.
+            variant.tuning = self._tuning
+        return remark
+
+    def _generate(self, component: Component, variants: list[Any], memory: Memory) -> str:
+        if self._prewarm is None or all(variant.prepare is None for variant in variants):
+            return ""
+        from .prewarming import prewarm_first, prewarm_in_background
+
+        if self._prewarm == "background":
+            return prewarm_in_background(variants, memory)
+        prewarm_first(component, variants, memory, _keep_quiet)
         return ""
-    from .prewarming import prewarm_first, prewarm_in_background
-
-    if how == "background":
-        return prewarm_in_background(variants, memory)
-    prewarm_first(component, variants, memory, _keep_quiet)
-    return ""
 
 
-def _log(report: LoadReport) -> None:
+def _log(report: LoadReport, component: str) -> None:
     """Whoever listens to loggers has loaded them; nobody else needs to."""
     if "logging" in sys.modules:
         import logging
 
-        logging.getLogger(__name__.rpartition("._loader.")[0]).info("%s", report)
+        name = f"{component}: " if component else ""
+        logging.getLogger(__name__.rpartition("._loader.")[0]).info("%s%s", name, report)
 
 
 def _keep_quiet(share: float, text: str) -> None:

@@ -40,8 +40,13 @@ class LoadReport:
         self.rejected = rejected
         self.device_copy = opened.from_copy
         self.prepared = opened.prepared
-        self.remark = " ".join(filter(None, (opened.remark, _describe_compiled(opened.variant))))
+        self.remark = ""
+        self.add_remarks(opened.remark, _describe_compiled(opened.variant))
         self.nodes = _count_assigned(opened)
+
+    def add_remarks(self, *remarks: str) -> None:
+        """Say what else the user should know; empty ones say nothing."""
+        self.remark = " ".join(filter(None, (self.remark, *remarks)))
 
     @property
     def fell_back(self) -> bool:
@@ -65,13 +70,13 @@ def open_first(variants: list[Variant], memory: Memory, *, strict: bool, copies:
     """
     rejected: list[tuple[str, str]] = []
     for variant in variants:
-        opened = _try(variant, memory, copies=copies)
+        opened = open_variant(variant, memory, copies=copies)
         if isinstance(opened, Opened):
             return opened, LoadReport(opened, rejected)
         rejected.append((variant.name, add_missing(opened, variant)))
         if strict:
             break
-    raise _refuse(rejected, strict=strict and len(variants) > 1)
+    raise refuse_all(rejected, strict=strict and len(variants) > 1)
 
 
 def add_missing(reason: str, variant: Variant) -> str:
@@ -83,7 +88,8 @@ def add_missing(reason: str, variant: Variant) -> str:
     return "; ".join(filter(None, (reason, explain_missing(variant))))
 
 
-def _refuse(rejected: list[tuple[str, str]], *, strict: bool) -> IncompatibleError | FallbackError:
+def refuse_all(rejected: list[tuple[str, str]], *, strict: bool) -> IncompatibleError | FallbackError:
+    """The error for variants that cannot run here, each with the reason."""
     why = "; ".join(f"{name}: {reason}" for name, reason in rejected)
     if strict:
         return FallbackError(
@@ -98,7 +104,7 @@ def _refuse(rejected: list[tuple[str, str]], *, strict: bool) -> IncompatibleErr
     )
 
 
-def _try(variant: Variant, memory: Memory, *, copies: bool) -> Opened | str:
+def open_variant(variant: Variant, memory: Memory, *, copies: bool) -> Opened | str:
     """The variant with an open session, or the reason why it cannot run."""
     reason = find_obstacle(variant)
     if reason is not None:
