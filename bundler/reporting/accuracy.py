@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from bundler.model.manifest import CheckRecord, Manifest, OutputCheck
+from bundler.model.manifest import CheckRecord, ComponentRecord, OutputCheck
 from bundler.model.runtime import Tolerance
-from bundler.reporting.data import ReportData
+from bundler.reporting.data import ComponentReport
 from bundler.reporting.figures import show_error
 from bundler.reporting.models import show_tag, title_stage
 from bundler.reporting.page import Accuracy, AccuracyCell, AccuracyRow, Dot
@@ -19,12 +19,12 @@ NOT_JUDGED = "not judged"
 _ROW_MIDDLE = 14.0
 
 
-def chart_accuracy(data: ReportData) -> Accuracy | None:
+def chart_accuracy(part: ComponentReport) -> Accuracy | None:
     """Largest absolute error on a logarithmic scale and lowest SQNR in dB, by stage; None when nothing was compared."""
-    checks = data.manifest.checks
+    checks = part.record.checks
     if not checks:
         return None
-    limits = [_limits(data, check) for check in checks]
+    limits = [_limits(part, check) for check in checks]
     outputs = [output for check in checks for output in judged_outputs(check)]
     errors = [output.max_absolute for output in outputs if output.max_absolute]
     error_scale = log_scale([*errors, *(limit.absolute for limit in limits if limit.absolute)] or [1.0])
@@ -37,32 +37,32 @@ def chart_accuracy(data: ReportData) -> Accuracy | None:
         gate_text=_join(_describe_error(limit) for limit in limits),
         sqnr_gate_text=_join("" if limit.sqnr_db is None else f"at least {limit.sqnr_db:g} dB" for limit in limits),
         equal=all(check.equal and judged_outputs(check) for check in checks),
-        metrics=tuple(_describe_metrics(data)),
-        doubts=tuple(describe_doubts(data.manifest)),
+        metrics=tuple(_describe_metrics(part)),
+        doubts=tuple(describe_doubts(part.record)),
         rows=tuple(
-            _row(data, check, limit, scales=(error_scale, sqnr_scale))
+            _row(part, check, limit, scales=(error_scale, sqnr_scale))
             for check, limit in zip(checks, limits, strict=True)
         ),
-        table=tuple(cell for check in checks for cell in _cells(data, check)),
+        table=tuple(cell for check in checks for cell in _cells(part, check)),
     )
 
 
-def _describe_metrics(data: ReportData) -> Iterator[str]:
+def _describe_metrics(part: ComponentReport) -> Iterator[str]:
     """The user's own metric of each variant, beside that of the original model's outputs."""
-    steps = {step.id: step for step in data.plan.steps}
-    for outcome in data.outcomes:
+    steps = {step.id: step for step in part.plan.steps}
+    for outcome in part.outcomes:
         if outcome.stage == METRIC_STAGE and outcome.step in steps:
             facts, variant = outcome.read_facts(MetricFacts), steps[outcome.step].variant
-            tag = show_tag(data, variant)
+            tag = show_tag(part, variant)
             yield (
                 f"Your own metric{f' of {tag}' if tag else ''}: {facts.value:.4g}, over {facts.samples} samples; "
                 f"the original model has {facts.reference:.4g}."
             )
 
 
-def describe_doubts(manifest: Manifest, repeated: str = "") -> Iterator[str]:
+def describe_doubts(component: ComponentRecord, repeated: str = "") -> Iterator[str]:
     """What the golden set cannot show, without weaknesses of the kind `repeated`, which are reported elsewhere."""
-    golden = manifest.golden
+    golden = component.golden
     if golden is None:
         return
     for name, why in golden.unjudged.items():
@@ -72,9 +72,9 @@ def describe_doubts(manifest: Manifest, repeated: str = "") -> Iterator[str]:
             yield weakness.text
 
 
-def _limits(data: ReportData, check: CheckRecord) -> Tolerance:
+def _limits(part: ComponentReport, check: CheckRecord) -> Tolerance:
     """The default tolerance of a check's gate."""
-    gate = data.manifest.gate.gates.get(check.step)
+    gate = part.record.gate.gates.get(check.step)
     return gate.default if gate else Tolerance()
 
 
@@ -89,11 +89,11 @@ def _join(texts: Iterable[str]) -> str:
     return "; ".join(dict.fromkeys(text for text in texts if text))
 
 
-def final_checks(data: ReportData) -> tuple[CheckRecord, ...]:
+def final_checks(part: ComponentReport) -> tuple[CheckRecord, ...]:
     """The check of the model that ships, for each variant that has one."""
-    shipped = {variant.model for variant in data.plan.variants}
-    found = tuple(check for check in data.manifest.checks if check.after in shipped)
-    return found or data.manifest.checks[-1:]
+    shipped = {variant.model for variant in part.plan.variants}
+    found = tuple(check for check in part.record.checks if check.after in shipped)
+    return found or part.record.checks[-1:]
 
 
 def judged_outputs(check: CheckRecord) -> tuple[OutputCheck, ...]:
@@ -115,22 +115,22 @@ def _decibels(outputs: Sequence[OutputCheck]) -> list[float]:
     return [output.sqnr_db for output in outputs if output.sqnr_db is not None]
 
 
-def _title(data: ReportData, check: CheckRecord) -> str:
+def _title(part: ComponentReport, check: CheckRecord) -> str:
     """The stage whose model was compared, and "golden set" where the other checks used a larger set."""
-    stages = {step.id: step.stage for step in data.plan.steps}
+    stages = {step.id: step.stage for step in part.plan.steps}
     title = title_stage(stages[check.after]) if check.after in stages else check.after
-    again = any(variant.reproduction == check.step for variant in data.plan.variants if variant.reproduction)
+    again = any(variant.reproduction == check.step for variant in part.plan.variants if variant.reproduction)
     return f"{title}, golden set" if again else title
 
 
-def _row(data: ReportData, check: CheckRecord, limit: Tolerance, *, scales: tuple[Scale, Scale]) -> AccuracyRow:
+def _row(part: ComponentReport, check: CheckRecord, limit: Tolerance, *, scales: tuple[Scale, Scale]) -> AccuracyRow:
     error_scale, sqnr_scale = scales
     judged = judged_outputs(check)
     least, equal = least_decibels(judged), bool(judged) and check.equal
     error = show_error(greatest_error(judged)) if judged else NOT_JUDGED
     return AccuracyRow(
-        label=_title(data, check),
-        tag=show_tag(data, check.variant),
+        label=_title(part, check),
+        tag=show_tag(part, check.variant),
         equal=equal,
         dots=tuple(
             Dot(
@@ -153,9 +153,9 @@ def _show_decibels(value: float | None) -> str:
     return "no figure" if value is None else f"{value:.1f} dB"
 
 
-def _cells(data: ReportData, check: CheckRecord) -> list[AccuracyCell]:
-    tag = show_tag(data, check.variant)
-    stage = f"{_title(data, check)} ({tag})" if tag else _title(data, check)
+def _cells(part: ComponentReport, check: CheckRecord) -> list[AccuracyCell]:
+    tag = show_tag(part, check.variant)
+    stage = f"{_title(part, check)} ({tag})" if tag else _title(part, check)
     return [
         AccuracyCell(stage=stage, output=output.name, figures=_figures(output), remark=_remark(output))
         for output in check.outputs

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from bundler.model.codec import encode
 from bundler.model.digests import canonical_json
-from bundler.model.manifest import GoldenRecord, Manifest, OutputCheck, StageRecord, VariantRecord
-from bundler.reporting.diff_summary import Timings, summarize_difference
+from bundler.model.manifest import ComponentRecord, GoldenRecord, Manifest, OutputCheck, StageRecord, VariantRecord
+from bundler.reporting.diff_summary import summarize_difference
 from bundler.reporting.figures import show_percent
 from bundler.reporting.manifest import read_manifest
-from bundler.reporting.timings import read_timings
+from bundler.reporting.pairing import Pair, list_unpaired, pair_components
+from bundler.reporting.timings import Timings, read_timings
 from bundler.support.text import format_bytes, visible
 
 _ABSENT = "absent"
@@ -92,24 +93,36 @@ def diff_manifests(
     a: Manifest, b: Manifest, *, names: tuple[str, str], timed: tuple[Timings, Timings] = ({}, {})
 ) -> BundleDiff:
     """Compare two manifests, and in the summary what was `timed` when they were built."""
+    pairs = pair_components(a, b)
     diff = BundleDiff(
         summary=summarize_difference(a, b, timed),
         names=Change(subject="bundle", before=names[0], after=names[1]),
         size=Change(subject="size", before=a.size, after=b.size),
-        identity=_changes(_identity(a), _identity(b)),
+        identity=(*_changes(_identity(a), _identity(b)), *_list_lone(a, b, pairs), *_compare(pairs, _origin)),
         files=_file_changes(a, b),
-        operators=_changes(_operators(a), _operators(b)),
-        providers=_changes(_providers(a), _providers(b)),
-        session=_changes(_session(a), _session(b)),
-        stages=_changes(_stages(a), _stages(b)),
-        accuracy=_changes(_accuracy(a), _accuracy(b)),
-        proof=_changes(_proof(a), _proof(b)),
-        golden=_changes(_golden(a), _golden(b)),
-        remarks=_changes(_remarks(a), _remarks(b)),
-        decisions=_changes(_decisions(a, b), _decisions(b, a)),
+        operators=_compare(pairs, _operators),
+        providers=_compare(pairs, _providers),
+        session=_compare(pairs, _session),
+        stages=_compare(pairs, _stages),
+        accuracy=_compare(pairs, _accuracy),
+        proof=tuple(_compare_proofs(a, b, pairs)),
+        golden=_compare(pairs, _golden),
+        remarks=_compare(pairs, _remarks),
+        decisions=tuple(
+            change
+            for pair in pairs
+            for change in _changes(_decisions(pair.before, pair.after), _decisions(pair.after, pair.before), pair)
+        ),
     )
-    different = tuple(key for key in Manifest.__annotations__ if getattr(a, key) != getattr(b, key))
-    return replace(diff, others=different) if diff.same else diff
+    return replace(diff, others=tuple(_find_others(a, b, pairs))) if diff.same else diff
+
+
+def _find_others(a: Manifest, b: Manifest, pairs: Sequence[Pair]) -> Iterator[str]:
+    """The keys of `bundle.json` that differ, those of its components among them."""
+    yield from (key for key in Manifest.__annotations__ if key != "components" and getattr(a, key) != getattr(b, key))
+    for pair in pairs:
+        keys = (key for key in ComponentRecord.__annotations__ if getattr(pair.before, key) != getattr(pair.after, key))
+        yield from map(pair.prefix, keys)
 
 
 def render_diff(diff: BundleDiff) -> str:
@@ -129,11 +142,16 @@ def render_diff(diff: BundleDiff) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[Change, ...]:
+def _compare(pairs: Sequence[Pair], read: Callable[[ComponentRecord], Mapping[str, Any]]) -> tuple[Change, ...]:
+    """What differs between the components of each pair."""
+    return tuple(change for pair in pairs for change in _changes(read(pair.before), read(pair.after), pair))
+
+
+def _changes(before: Mapping[str, Any], after: Mapping[str, Any], pair: Pair | None = None) -> tuple[Change, ...]:
     """What differs, in the order of `before`, then what is new."""
     subjects = dict.fromkeys([*before, *after])
     return tuple(
-        Change(subject=subject, before=before.get(subject), after=after.get(subject))
+        Change(subject=pair.prefix(subject) if pair else subject, before=before.get(subject), after=after.get(subject))
         for subject in subjects
         if before.get(subject) != after.get(subject)
     )
@@ -143,16 +161,28 @@ def _identity(manifest: Manifest) -> dict[str, Any]:
     return {
         "target": manifest.target.id,
         "profile": manifest.target.profile_digest,
-        "model": manifest.model.name,
-        "model digest": manifest.model.digest,
-        "model size": manifest.model.size,
         "runtime": f"{manifest.runtime.package} {manifest.runtime.version}",
         "bundler": manifest.bundler,
         "ecosystem": manifest.ecosystem,
         "format": manifest.format,
         "package": manifest.package,
-        "inputs": "synthetic" if manifest.synthetic_inputs else "samples",
-        "variants": ", ".join(variant.name for variant in manifest.variants),
+        "components": None if manifest.sole else ", ".join(component.name for component in manifest.components),
+    }
+
+
+def _list_lone(a: Manifest, b: Manifest, pairs: tuple[Pair, ...]) -> Iterator[Change]:
+    """A component that only one bundle has is one line, with its model's name."""
+    for name, before, after in list_unpaired(a, b, pairs):
+        yield Change(subject=f"component {name}", before=before, after=after)
+
+
+def _origin(component: ComponentRecord) -> dict[str, Any]:
+    return {
+        "model": component.model.name,
+        "model digest": component.model.digest,
+        "model size": component.model.size,
+        "inputs": "synthetic" if component.synthetic_inputs else "samples",
+        "variants": ", ".join(variant.name for variant in component.variants),
     }
 
 
@@ -170,10 +200,10 @@ def _file_changes(a: Manifest, b: Manifest) -> tuple[FileChange, ...]:
     )
 
 
-def _operators(manifest: Manifest) -> dict[str, Any]:
+def _operators(component: ComponentRecord) -> dict[str, Any]:
     """Operator counts of the models that ship: of the last stage that counted them, for each variant."""
     counted: dict[str | None, Mapping[str, Any]] = {}
-    for stage in manifest.stages:
+    for stage in component.stages:
         counts = stage.facts.get("operators")
         if isinstance(counts, Mapping):
             counted[stage.variant] = counts
@@ -185,17 +215,17 @@ def _operators(manifest: Manifest) -> dict[str, Any]:
     }
 
 
-def _providers(manifest: Manifest) -> dict[str, Any]:
+def _providers(component: ComponentRecord) -> dict[str, Any]:
     found: dict[str, Any] = {}
-    for variant in manifest.variants:
+    for variant in component.variants:
         found[f"{variant.name} chain"] = " → ".join(entry.name for entry in variant.providers)
         for entry in variant.providers:
             found |= {f"{variant.name} {entry.name} {key}": value for key, value in entry.options.items()}
     return found
 
 
-def _session(manifest: Manifest) -> dict[str, Any]:
-    return {key: value for variant in manifest.variants for key, value in _session_entries(variant)}
+def _session(component: ComponentRecord) -> dict[str, Any]:
+    return {key: value for variant in component.variants for key, value in _session_entries(variant)}
 
 
 def _session_entries(variant: VariantRecord) -> list[tuple[str, Any]]:
@@ -204,10 +234,10 @@ def _session_entries(variant: VariantRecord) -> list[tuple[str, Any]]:
     return [*named, (f"{variant.name} disabled optimizers", ", ".join(variant.disabled_optimizers) or None)]
 
 
-def _stages(manifest: Manifest) -> dict[str, Any]:
+def _stages(component: ComponentRecord) -> dict[str, Any]:
     """The options and tools of each step; not its key, which differs whenever an earlier step does."""
     found: dict[str, Any] = {}
-    for stage in manifest.stages:
+    for stage in component.stages:
         found[stage.step] = _tools(stage)
         found |= {f"{stage.step} {key}": _scalar(value) for key, value in stage.options.items()}
     return found
@@ -218,13 +248,13 @@ def _tools(stage: StageRecord) -> str:
     return f"{stage.environment} ({versions})" if versions else stage.environment
 
 
-def _accuracy(manifest: Manifest) -> dict[str, Any]:
-    found: dict[str, Any] = {"gate": manifest.gate.passed}
-    for step, gate in manifest.gate.gates.items():
+def _accuracy(component: ComponentRecord) -> dict[str, Any]:
+    found: dict[str, Any] = {"gate": component.gate.passed}
+    for step, gate in component.gate.gates.items():
         for name, tolerance in (("", gate.default), *gate.outputs.items()):
             subject = " ".join(part for part in ("gate", step, name) if part)
             found |= {f"{subject} {key}": value for key, value in encode(tolerance).items()}
-    for check in manifest.checks:
+    for check in component.checks:
         for output in check.outputs:
             found |= _figures(f"{check.after} {output.name}", output)
     return found
@@ -243,12 +273,21 @@ def _figures(subject: str, output: OutputCheck) -> dict[str, Any]:
     }
 
 
-def _proof(manifest: Manifest) -> dict[str, Any]:
+def _compare_proofs(a: Manifest, b: Manifest, pairs: Sequence[Pair]) -> Iterator[Change]:
     """The levels, why no higher ones, and on what they were reached: two bundles that were run elsewhere are not the
     same.
     """
-    found: dict[str, Any] = {"bundle": manifest.proof.level, "reason": manifest.proof.reason or None}
+    before, after = ({"bundle": one.proof.level, "reason": one.proof.reason or None} for one in (a, b))
+    yield from _changes(before, after)
+    for pair in pairs:
+        yield from _changes(_proof(a, pair.before), _proof(b, pair.after), pair)
+
+
+def _proof(manifest: Manifest, component: ComponentRecord) -> dict[str, Any]:
+    found: dict[str, Any] = {}
     for record in manifest.proof.variants:
+        if record.component != component.name:
+            continue
         subject = f"variant {record.variant}"
         found |= {subject: record.level, f"{subject} passed": record.passed}
         found |= {f"{subject} {name}": getattr(record, name) or None for name in ("reason", "place", "means")}
@@ -259,9 +298,9 @@ def _proof(manifest: Manifest) -> dict[str, Any]:
     return found
 
 
-def _golden(manifest: Manifest) -> dict[str, Any]:
+def _golden(component: ComponentRecord) -> dict[str, Any]:
     """What every runtime is held to."""
-    golden = manifest.golden or GoldenRecord(samples=0)
+    golden = component.golden or GoldenRecord(samples=0)
     return {
         "samples": golden.samples or None,
         "inputs": golden.inputs or None,
@@ -272,21 +311,21 @@ def _golden(manifest: Manifest) -> dict[str, Any]:
     }
 
 
-def _remarks(manifest: Manifest) -> dict[str, Any]:
+def _remarks(component: ComponentRecord) -> dict[str, Any]:
     found = {
-        "not for shipping": manifest.reservations,
-        "shortfalls": manifest.shortfalls,
-        "findings of the gate": manifest.gate.findings,
-        "random outputs": manifest.unstable_outputs,
+        "not for shipping": component.reservations,
+        "shortfalls": component.shortfalls,
+        "findings of the gate": component.gate.findings,
+        "random outputs": component.unstable_outputs,
     }
     return {subject: "; ".join(texts) or None for subject, texts in found.items()}
 
 
-def _decisions(manifest: Manifest, other: Manifest) -> dict[str, Any]:
+def _decisions(component: ComponentRecord, other: ComponentRecord) -> dict[str, Any]:
     """Choices, and the reasons of those that `other` has too: another choice has another reason."""
     choices = {decision.subject: decision.choice for decision in other.decisions}
-    found = {decision.subject: decision.choice for decision in manifest.decisions}
-    kept = (decision for decision in manifest.decisions if choices.get(decision.subject) == decision.choice)
+    found = {decision.subject: decision.choice for decision in component.decisions}
+    kept = (decision for decision in component.decisions if choices.get(decision.subject) == decision.choice)
     return found | {f"{decision.subject}, reason": decision.reason for decision in kept}
 
 

@@ -30,11 +30,11 @@ def chart_downloads(data: ReportData) -> Downloads | None:
     scale = linear_scale((*sizes, *([budget] if budget else [])), lambda value: format_bytes(round(value)))
     return Downloads(
         scale=scale,
-        bars=tuple(_bar(item, scale) for item in data.downloads),
+        bars=tuple(_bar(data, item, scale) for item in data.downloads),
         audiences=_list_audiences(data.downloads),
         gate=scale.place(budget) if budget else None,
         gate_text=_describe_budget(budget, max(sizes)) if budget else "",
-        totals=tuple(_total(item) for item in data.downloads),
+        totals=tuple(_total(data, item) for item in data.downloads),
         files=_list_files(data.downloads),
     )
 
@@ -43,8 +43,9 @@ def make_download_card(data: ReportData) -> Card:
     """The download size of the preferred variant; web bundles show it instead of the model's size."""
     first, budget = data.downloads[0], _read_budget(data)
     model = sum(file.brotli for file in first.files if file.role == "model")
+    label, sole = data.manifest.label(first.component, first.variant), data.manifest.sole
     return Card(
-        label=f"First visit, {first.variant}" if len(data.plan.variants) > 1 else "First visit",
+        label=f"First visit, {label}" if not sole or len(sole.variants) > 1 else "First visit",
         value=format_bytes(first.brotli),
         change=f"within {format_bytes(round(budget))}" if budget and first.brotli <= budget else "",
         detail=f"with brotli, model {format_bytes(model)}; a second visit loads it from the browser's cache",
@@ -60,6 +61,7 @@ def render_downloads(downloads: Sequence[Download]) -> str:
 
 def _encode(item: Download) -> dict[str, Any]:
     return {
+        "component": item.component,
         "variant": item.variant,
         "build": item.build,
         **_sum(item.files),
@@ -81,7 +83,7 @@ def _part(item: Download, role: DownloadRole) -> list[DownloadFile]:
     return [file for file in item.files if file.role == role]
 
 
-def _bar(item: Download, scale: Scale) -> DownloadBar:
+def _bar(data: ReportData, item: Download, scale: Scale) -> DownloadBar:
     segments, start = [], 0
     for number, role in enumerate(ROLES):
         size = _sum(_part(item, role))["brotli"]
@@ -91,7 +93,7 @@ def _bar(item: Download, scale: Scale) -> DownloadBar:
         )
         start += size
     return DownloadBar(
-        label=item.variant,
+        label=data.manifest.label(item.component, item.variant),
         tag=item.build if item.build != item.variant else "",
         segments=tuple(segments),
         value=format_bytes(item.brotli),
@@ -104,10 +106,10 @@ def _list_audiences(downloads: Sequence[Download]) -> tuple[Audience, ...]:
     return tuple(Audience(build=build, browsers=browsers) for build, browsers in builds.items())
 
 
-def _total(item: Download) -> DownloadTotal:
+def _total(data: ReportData, item: Download) -> DownloadTotal:
     parts = (_sum(_part(item, role))["brotli"] for role in ROLES)
     return DownloadTotal(
-        variant=item.variant,
+        variant=data.manifest.label(item.component, item.variant),
         build=item.build,
         figures=tuple(format_bytes(size) for size in (*parts, item.brotli, item.gzip, item.size, 0)),
     )
@@ -127,7 +129,7 @@ def _list_files(downloads: Sequence[Download]) -> tuple[DownloadRow, ...]:
 
 
 def _read_budget(data: ReportData) -> float | None:
-    limit = data.manifest.gate.budget_mb.get("download")
+    limit = data.manifest.budget_mb.get("download")
     return None if limit is None else limit * MEGABYTE
 
 

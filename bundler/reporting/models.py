@@ -9,7 +9,7 @@ from typing import Any
 
 from bundler.model.plan import Step
 from bundler.model.results import StepOutcome
-from bundler.reporting.data import ReportData
+from bundler.reporting.data import ComponentReport
 from bundler.reporting.figures import show_percent
 from bundler.reporting.page import Bar, BarChart, OperatorRow, Operators
 from bundler.reporting.scales import linear_scale
@@ -38,22 +38,22 @@ class ModelState:
         return None if self.operators is None else sum(self.operators.values())
 
 
-def follow_model(data: ReportData) -> tuple[ModelState, ...]:
+def follow_model(part: ComponentReport) -> tuple[ModelState, ...]:
     """The original model, then the model after each step that wrote one, in the order of the plan."""
-    outcomes = {outcome.step: outcome for outcome in data.outcomes}
+    outcomes = {outcome.step: outcome for outcome in part.outcomes}
     states = [
         ModelState(
             step=None,
             title="Original model",
             variant=None,
-            size=data.facts.total_bytes,
-            operators=data.facts.operators,
+            size=part.facts.total_bytes,
+            operators=part.facts.operators,
         )
     ]
-    for step in data.plan.steps:
+    for step in part.plan.steps:
         outcome = outcomes.get(step.id)
         if outcome is not None and _is_model(outcome):
-            states.append(_state(step, outcome, data, outcomes))
+            states.append(_state(step, outcome, part, outcomes))
     return tuple(states)
 
 
@@ -67,24 +67,24 @@ def title_step(step: Step) -> str:
     return step.title or title_stage(step.stage)
 
 
-def show_tag(data: ReportData, variant: str | None) -> str:
+def show_tag(part: ComponentReport, variant: str | None) -> str:
     """The variant's name, if the bundle has several variants."""
-    return variant if variant and len(data.plan.variants) > 1 else ""
+    return variant if variant and len(part.plan.variants) > 1 else ""
 
 
-def chart_sizes(data: ReportData, states: tuple[ModelState, ...]) -> BarChart:
+def chart_sizes(part: ComponentReport, states: tuple[ModelState, ...]) -> BarChart:
     """Bytes of the model after each stage."""
-    return _chart_states(data, states, [state.size for state in states], lambda value: format_bytes(round(value)))
+    return _chart_states(part, states, [state.size for state in states], lambda value: format_bytes(round(value)))
 
 
-def count_operators(data: ReportData, states: tuple[ModelState, ...]) -> Operators | None:
+def count_operators(part: ComponentReport, states: tuple[ModelState, ...]) -> Operators | None:
     """Nodes and operators by stage; None when none were counted."""
     counted = [state for state in states if state.operators]
     if not counted:
         return None
     return Operators(
-        chart=_chart_states(data, counted, [state.nodes or 0 for state in counted], lambda value: f"{value:,.0f}"),
-        stages=tuple(" ".join(filter(None, (s.title, show_tag(data, s.variant)))) for s in counted),
+        chart=_chart_states(part, counted, [state.nodes or 0 for state in counted], lambda value: f"{value:,.0f}"),
+        stages=tuple(" ".join(filter(None, (s.title, show_tag(part, s.variant)))) for s in counted),
         rows=_operator_rows(counted),
     )
 
@@ -93,7 +93,7 @@ def _is_model(outcome: StepOutcome) -> bool:
     return outcome.entry is not None and PurePosixPath(outcome.entry).suffix in _MODELS
 
 
-def _state(step: Step, outcome: StepOutcome, data: ReportData, outcomes: Mapping[str, StepOutcome]) -> ModelState:
+def _state(step: Step, outcome: StepOutcome, part: ComponentReport, outcomes: Mapping[str, StepOutcome]) -> ModelState:
     source = outcomes.get(step.inputs.get("model", ""))
     digest = outcome.artifact.digest if outcome.artifact else None
     unchanged = source is not None and source.artifact is not None and source.artifact.digest == digest
@@ -101,17 +101,17 @@ def _state(step: Step, outcome: StepOutcome, data: ReportData, outcomes: Mapping
         step=step.id,
         title=title_step(step),
         variant=step.variant,
-        size=outcome.artifact.size if outcome.artifact else data.facts.total_bytes,
-        operators=_find_operators(step, outcome, data, outcomes),
+        size=outcome.artifact.size if outcome.artifact else part.facts.total_bytes,
+        operators=_find_operators(step, outcome, part, outcomes),
         unchanged=unchanged,
     )
 
 
 def _find_operators(
-    step: Step, outcome: StepOutcome, data: ReportData, outcomes: Mapping[str, StepOutcome]
+    step: Step, outcome: StepOutcome, part: ComponentReport, outcomes: Mapping[str, StepOutcome]
 ) -> Mapping[str, int] | None:
     """The counts of the step, or of a later step that only reads its model."""
-    readers = (s.id for s in data.plan.steps if s.inputs.get("model") == step.id and s.stage != "compare")
+    readers = (s.id for s in part.plan.steps if s.inputs.get("model") == step.id and s.stage != "compare")
     followers = (outcomes[reader] for reader in readers if reader in outcomes and not _is_model(outcomes[reader]))
     for candidate in (outcome, *followers):
         counts = _read_counts(candidate.facts.get("operators"))
@@ -127,14 +127,14 @@ def _read_counts(found: Any) -> dict[str, int]:
 
 
 def _chart_states(
-    data: ReportData, states: Sequence[ModelState], amounts: Sequence[int], show: Callable[[float], str]
+    part: ComponentReport, states: Sequence[ModelState], amounts: Sequence[int], show: Callable[[float], str]
 ) -> BarChart:
     """A bar for each state, compared with the first."""
     scale = linear_scale(map(float, amounts), show)
     bars = tuple(
         Bar(
             label=state.title,
-            tag=show_tag(data, state.variant),
+            tag=show_tag(part, state.variant),
             value=show(amount),
             detail="" if state.step is None else show_percent(amount, amounts[0]),
             share=scale.place(amount),

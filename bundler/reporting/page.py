@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from bundler.model.manifest import Manifest, VariantProofRecord
+from bundler.model.manifest import Manifest
 from bundler.model.plan import Decision
 from bundler.reporting.scales import Scale
 
@@ -331,28 +331,20 @@ class NoteRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Page:
-    """The whole page. A chart that is None was not measured; the text beside it says why. Only web bundles have
-    `downloads`; `precisions` are empty where no precision was chosen by measuring, `placements` where no variant has an
-    accelerator that chooses its nodes; `names_samples` says that some notes name files of samples.
+class Part:
+    """The sections of one component. A chart that is None was not measured; the text beside it says why. `precisions`
+    are empty where no precision was chosen by measuring, `placements` where no variant has an accelerator that chooses
+    its nodes; `names_samples` says that some notes name files of samples. `key` begins its elements' ids.
     """
 
-    title: str
-    manifest: Manifest
+    name: str
+    key: str
+    model: str
     cards: tuple[Card, ...]
-    badge: str
     judged_by_seeds: bool
     names_samples: bool
-    verification: tuple[str, ...]
-    least_runs: int
-    proven: tuple[str, ...]
-    unproven: tuple[str, ...]
-    proofs: tuple[VariantProofRecord, ...]
-    downloads: Downloads | None
     sizes: BarChart
     speed: tuple[SpreadChart, ...]
-    unmeasured: str
-    brief_seconds: str
     precisions: tuple[Precision, ...]
     accuracy: Accuracy | None
     operators: Operators | None
@@ -362,5 +354,27 @@ class Page:
     decisions: tuple[Decision, ...]
     notes: tuple[NoteRow, ...]
     steps: tuple[StepRow, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page:
+    """The whole page: what is of the bundle, and a part for each component. Only web bundles have `downloads`;
+    `phases` are the rows of a bundle of several components for what is done once.
+    """
+
+    title: str
+    manifest: Manifest
+    cards: tuple[Card, ...]
+    badge: str
+    judged_by_seeds: bool
+    verification: tuple[str, ...]
+    least_runs: int
+    proven: tuple[str, ...]
+    unproven: tuple[str, ...]
+    downloads: Downloads | None
+    unmeasured: str
+    brief_seconds: str
+    parts: tuple[Part, ...]
+    phases: tuple[StepRow, ...]
     files: BarChart
     file_count: str

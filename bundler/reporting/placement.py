@@ -10,7 +10,7 @@ from bundler.model.open_sizes import Asker, suggest_options
 from bundler.model.placement import Gain, PlacementFacts, read_placement
 from bundler.model.plan import VariantPlan
 from bundler.model.signature import Signature
-from bundler.reporting.data import ReportData
+from bundler.reporting.data import ComponentReport
 from bundler.reporting.page import LeftRow, Placement, Segment, StackedBar
 from bundler.support.text import format_bytes
 
@@ -20,30 +20,30 @@ _COLOURS = 6
 """Number of series colours in the style sheet."""
 
 
-def chart_placements(data: ReportData) -> tuple[Placement, ...]:
+def chart_placements(part: ComponentReport) -> tuple[Placement, ...]:
     """A placement for each variant for which a step reported one, something is generated on the device, or a minimum
     share is required; empty where every variant runs on a provider that supports every node.
     """
-    found = ((variant, find_placement(data, variant)) for variant in data.plan.variants)
+    found = ((variant, find_placement(part, variant)) for variant in part.plan.variants)
     return tuple(
-        _chart(data, variant, facts)
+        _chart(part, variant, facts)
         for variant, facts in found
         if facts is not None or variant.prepare is not None or variant.least_share
     )
 
 
-def describe_unassigned(data: ReportData) -> str:
-    """Why there is no count of nodes by provider."""
-    if any(find_placement(data, variant) for variant in data.plan.variants):
+def describe_unassigned(part: ComponentReport, unassigned: str) -> str:
+    """Why there is no count of nodes by provider, where the bundle says `unassigned`."""
+    if any(find_placement(part, variant) for variant in part.plan.variants):
         return "no runtime counted them in a run; the compiled or estimated assignment is above"
-    return data.unassigned
+    return unassigned
 
 
-def describe_shortfalls(data: ReportData) -> tuple[tuple[str, str], ...]:
+def describe_shortfalls(part: ComponentReport) -> tuple[tuple[str, str], ...]:
     """The variants with fewer assigned nodes than required, each with a sentence on it."""
-    found = ((variant, find_placement(data, variant)) for variant in data.plan.variants)
+    found = ((variant, find_placement(part, variant)) for variant in part.plan.variants)
     return tuple(
-        (variant.name, _describe_verdict(data, variant, facts)) for variant, facts in found if _is_short(variant, facts)
+        (variant.name, _describe_verdict(part, variant, facts)) for variant, facts in found if _is_short(variant, facts)
     )
 
 
@@ -51,18 +51,18 @@ def _is_short(variant: VariantPlan, facts: PlacementFacts | None) -> bool:
     return facts is not None and facts.share < variant.least_share
 
 
-def find_placement(data: ReportData, variant: VariantPlan) -> PlacementFacts | None:
+def find_placement(part: ComponentReport, variant: VariantPlan) -> PlacementFacts | None:
     """The placement of a variant: from its last compiling step, otherwise from its proof, otherwise an estimate."""
-    own = {step.id for step in data.plan.steps if step.variant == variant.name}
-    read = [read_placement(outcome.facts) for outcome in data.outcomes if outcome.step in own]
+    own = {step.id for step in part.plan.steps if step.variant == variant.name}
+    read = [read_placement(outcome.facts) for outcome in part.outcomes if outcome.step in own]
     known = [facts for facts in read if facts is not None]
     certain = [facts for facts in known if not facts.estimated]
-    return next(iter((*reversed(certain), *filter(None, [_read_proof(data, variant)]), *reversed(known))), None)
+    return next(iter((*reversed(certain), *filter(None, [_read_proof(part, variant)]), *reversed(known))), None)
 
 
-def _read_proof(data: ReportData, variant: VariantPlan) -> PlacementFacts | None:
+def _read_proof(part: ComponentReport, variant: VariantPlan) -> PlacementFacts | None:
     """The assignment that the runtime reported in the proof of a variant with a minimum share; None without one."""
-    counts = data.assignments.get(variant.name)
+    counts = part.assignments.get(variant.name)
     if not counts or not variant.least_share:
         return None
     provider = variant.providers[0].name
@@ -70,7 +70,7 @@ def _read_proof(data: ReportData, variant: VariantPlan) -> PlacementFacts | None
     return PlacementFacts(provider=provider, assigned=assigned, left=sum(counts.values()) - assigned)
 
 
-def _chart(data: ReportData, variant: VariantPlan, facts: PlacementFacts | None) -> Placement:
+def _chart(part: ComponentReport, variant: VariantPlan, facts: PlacementFacts | None) -> Placement:
     return Placement(
         variant=variant.name,
         segments=()
@@ -78,7 +78,7 @@ def _chart(data: ReportData, variant: VariantPlan, facts: PlacementFacts | None)
         else _stack([(facts.provider, facts.assigned, _ASSIGNED), ("others", facts.left, _OTHERS)]),
         total="" if facts is None else f"{facts.assigned + facts.left:,} nodes",
         gate=round(100 * variant.least_share, 2) if variant.least_share else None,
-        verdict=_describe_verdict(data, variant, facts),
+        verdict=_describe_verdict(part, variant, facts),
         tone="plain" if facts is None or not variant.least_share else "bad" if _is_short(variant, facts) else "good",
         facts=_describe_making(variant, facts),
         left=() if facts is None else tuple(_left_row(row) for row in facts.left_nodes),
@@ -86,9 +86,9 @@ def _chart(data: ReportData, variant: VariantPlan, facts: PlacementFacts | None)
     )
 
 
-def stack_providers(data: ReportData) -> tuple[StackedBar, ...]:
+def stack_providers(part: ComponentReport) -> tuple[StackedBar, ...]:
     """Nodes by provider, one bar for each variant; a provider has the same colour in all bars."""
-    names = sorted({name for counts in data.assignments.values() for name in counts})
+    names = sorted({name for counts in part.assignments.values() for name in counts})
     series = {name: number % _COLOURS for number, name in enumerate(names)}
     return tuple(
         StackedBar(
@@ -99,7 +99,7 @@ def stack_providers(data: ReportData) -> tuple[StackedBar, ...]:
                 for name, count in sorted(counts.items(), key=lambda item: (-item[1], item[0]))
             ),
         )
-        for variant, counts in data.assignments.items()
+        for variant, counts in part.assignments.items()
         if sum(counts.values()) > 0
     )
 
@@ -127,12 +127,12 @@ def describe_gain(gain: Gain, signature: Signature, asker: Asker) -> str:
     return replace(gain, options=suggest_options(signature, asker)).describe(asker.project)
 
 
-def _describe_verdict(data: ReportData, variant: VariantPlan, facts: PlacementFacts | None) -> str:
+def _describe_verdict(part: ComponentReport, variant: VariantPlan, facts: PlacementFacts | None) -> str:
     if facts is None:
         return "The assignment of nodes is only known on the device" + _describe_threshold(variant)
     estimated = " (estimated)" if facts.estimated else ""
     text = f"{_percent(facts.share)} of the nodes assigned to {facts.provider}{estimated}"
-    gain = "" if facts.gain is None else f"; {describe_gain(facts.gain, data.facts.signature, data.asker)}"
+    gain = "" if facts.gain is None else f"; {describe_gain(facts.gain, part.facts.signature, part.asker)}"
     if _is_short(variant, facts):
         passed = ", which the profile tolerates" if variant.tolerates_shortfall else ""
         return f"{text}: fewer than the required {_percent(variant.least_share)}{passed}{gain}"

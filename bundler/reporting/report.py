@@ -14,15 +14,24 @@ from bundler.model.codec import encode
 from bundler.model.measurement import BRIEF_SECONDS, Measurement
 from bundler.reporting.accuracy import chart_accuracy
 from bundler.reporting.claims import LEAST_RUNS
-from bundler.reporting.data import ReportData, summarize_series
+from bundler.reporting.data import ComponentReport, ReportData, summarize_series
 from bundler.reporting.downloads import chart_downloads, render_downloads
 from bundler.reporting.figures import word_figures
 from bundler.reporting.frontier import chart_precisions
 from bundler.reporting.models import chart_sizes, count_operators, follow_model
-from bundler.reporting.page import Page
+from bundler.reporting.page import Page, Part
 from bundler.reporting.placement import chart_placements, describe_unassigned, stack_providers
 from bundler.reporting.speed import chart_speed
-from bundler.reporting.story import chart_files, collect_notes, describe_proof, judged_by_seeds, list_steps, make_cards
+from bundler.reporting.story import (
+    chart_files,
+    collect_notes,
+    describe_proof,
+    judged_by_seeds,
+    list_phases,
+    list_steps,
+    make_cards,
+    make_component_cards,
+)
 from bundler.reporting.timings import TIMINGS_NAME
 from bundler.support.data import data_root
 from bundler.support.files import replace_whole
@@ -88,36 +97,49 @@ def page_template() -> Template:
 
 def make_page(data: ReportData) -> Page:
     """All values that the template shows."""
-    states = follow_model(data)
     proven, unproven = describe_proof(data)
+    sole = data.manifest.sole
     return Page(
-        title=f"{data.manifest.model.name} for {data.manifest.target.id}",
+        title=f"{sole.model.name if sole else data.manifest.name} for {data.manifest.target.id}",
         manifest=data.manifest,
         cards=make_cards(data),
         badge=name_verification(data.manifest.proof),
-        judged_by_seeds=judged_by_seeds(data.manifest),
-        names_samples=any(note.names_samples for outcome in data.outcomes for note in outcome.notes),
+        judged_by_seeds=any(judged_by_seeds(component) for component in data.manifest.components),
         verification=describe_verification(data.manifest.proof, BUILDING_HOST),
         least_runs=LEAST_RUNS,
         proven=proven,
         unproven=unproven,
-        proofs=data.manifest.proof.variants,
         downloads=chart_downloads(data),
-        sizes=chart_sizes(data, states),
-        speed=chart_speed(data),
         unmeasured=data.unmeasured,
         brief_seconds=f"{BRIEF_SECONDS:g}" if data.is_brief else "",
-        precisions=chart_precisions(data.frontiers),
-        accuracy=chart_accuracy(data),
-        operators=count_operators(data, states),
-        placements=chart_placements(data),
-        providers=stack_providers(data),
-        unassigned=describe_unassigned(data),
-        decisions=data.manifest.decisions,
-        notes=collect_notes(data),
-        steps=list_steps(data),
+        parts=tuple(_make_part(data, part) for part in data.components),
+        phases=() if sole else list_phases(data),
         files=chart_files(data.manifest.files),
         file_count=f"{len(data.manifest.files)} files and bundle.json, {format_bytes(data.bundle_bytes)}",
+    )
+
+
+def _make_part(data: ReportData, part: ComponentReport) -> Part:
+    states = follow_model(part)
+    alone = data.manifest.sole is not None
+    return Part(
+        name=part.record.name,
+        key="" if alone else f"{part.record.name}-",
+        model=part.record.model.name,
+        cards=make_component_cards(data, part),
+        judged_by_seeds=judged_by_seeds(part.record),
+        names_samples=any(note.names_samples for outcome in part.outcomes for note in outcome.notes),
+        sizes=chart_sizes(part, states),
+        speed=chart_speed(part),
+        precisions=chart_precisions(part.frontiers),
+        accuracy=chart_accuracy(part),
+        operators=count_operators(part, states),
+        placements=chart_placements(part),
+        providers=stack_providers(part),
+        unassigned=describe_unassigned(part, data.unassigned),
+        decisions=part.record.decisions,
+        notes=collect_notes(part),
+        steps=(*list_steps(part), *(list_phases(data) if alone else ())),
     )
 
 
@@ -126,13 +148,24 @@ def render_timings(data: ReportData) -> str:
     timings = {
         "schema": 1,
         "steps": [
-            {"step": outcome.step, "stage": outcome.stage, "seconds": outcome.seconds, "cached": outcome.cached}
-            for outcome in data.outcomes
+            {
+                "component": part.record.name,
+                "step": outcome.step,
+                "stage": outcome.stage,
+                "seconds": outcome.seconds,
+                "cached": outcome.cached,
+            }
+            for part in data.components
+            for outcome in part.outcomes
         ],
         "phases": dict(data.phases),
         "brief": data.is_brief,
-        "measurements": [_timing(measurement) for measurement in data.measurements],
-        "proofs": {proof.variant: dict(proof.figures) for proof in data.proofs},
+        "measurements": [_timing(measurement) for part in data.components for measurement in part.measurements],
+        "proofs": {
+            data.manifest.label(part.record.name, proof.variant): dict(proof.figures)
+            for part in data.components
+            for proof in part.proofs
+        },
     }
     return json.dumps(word_figures(encode(timings)), sort_keys=True, indent=2, ensure_ascii=True) + "\n"
 
@@ -146,6 +179,7 @@ def _timing(measurement: Measurement) -> dict[str, Any]:
     }
     return {
         "name": measurement.name,
+        "component": measurement.component,
         "variant": measurement.variant,
         "others": measurement.others,
         **{name: {"values": list(values), "spread": summarize_series(values)} for name, values in series.items()},

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from bundler.model.measurement import Measurement
 from bundler.reporting.claims import compare_medians
-from bundler.reporting.data import ReportData, summarize_series
+from bundler.reporting.data import ComponentReport, summarize_series
 from bundler.reporting.models import show_tag
 from bundler.reporting.page import Dot, SpreadChart, SpreadRow
 from bundler.reporting.scales import Scale, linear_scale
@@ -20,11 +20,11 @@ _LANES = (0.0, -6.0, 6.0, -3.0, 3.0)
 """Vertical offsets in pixels that separate points of equal time, the same on every rendering."""
 
 
-def chart_speed(data: ReportData) -> tuple[SpreadChart, ...]:
+def chart_speed(part: ComponentReport) -> tuple[SpreadChart, ...]:
     """A chart for the load time and one for the latency of each measurement."""
     charts = []
-    for measurement in data.measurements:
-        suffix = _suffix(data, measurement)
+    for measurement in part.measurements:
+        suffix = _suffix(part, measurement)
         series = (
             ("Load to first inference", measurement.baseline_opening_ms, measurement.opening_ms),
             ("Steady-state latency", measurement.baseline_latency_ms, measurement.latency_ms),
@@ -34,8 +34,8 @@ def chart_speed(data: ReportData) -> tuple[SpreadChart, ...]:
     return tuple(charts)
 
 
-def _suffix(data: ReportData, measurement: Measurement) -> str:
-    tag = show_tag(data, measurement.variant)
+def _suffix(part: ComponentReport, measurement: Measurement) -> str:
+    tag = show_tag(part, measurement.variant)
     return f", {tag}" if tag else ""
 
 

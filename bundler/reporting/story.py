@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from bundler.model.artifacts import FileRecord
-from bundler.model.manifest import Manifest, OutputCheck
+from bundler.model.manifest import ComponentRecord, Manifest, OutputCheck
 from bundler.model.measurement import Measurement
 from bundler.model.plan import Step, VariantPlan
+from bundler.model.proof import VariantProof
 from bundler.model.results import StepOutcome
 from bundler.providers.cpu import PROVIDER as CPU
 from bundler.reporting.accuracy import describe_doubts, final_checks, greatest_error, judged_outputs, least_decibels
 from bundler.reporting.checks import check_output
 from bundler.reporting.claims import compare_medians
-from bundler.reporting.data import ReportData, Spread, summarize_series
+from bundler.reporting.data import ComponentReport, ReportData, Spread, summarize_series
 from bundler.reporting.downloads import make_download_card
 from bundler.reporting.figures import show_error, show_percent
 from bundler.reporting.manifest import order_outcomes
@@ -31,46 +33,112 @@ _KEY = 12
 
 
 def make_cards(data: ReportData) -> tuple[Card, ...]:
-    """Size (for a web bundle: of the first visit), load time, latency and accuracy of the preferred variant."""
-    first = data.measurements[0] if data.measurements else Measurement(name="", variant="")
-    tag = show_tag(data, first.variant)
+    """The headline: that of the only component, or size and accuracy of the whole."""
+    if data.manifest.sole:
+        return make_component_cards(data, data.components[0])
+    return (_count_card(data), make_download_card(data) if data.downloads else _total_card(data), _worst_card(data))
+
+
+def make_component_cards(data: ReportData, part: ComponentReport) -> tuple[Card, ...]:
+    """Size (for a web bundle of one model: of the first visit), load time, latency and accuracy of the preferred
+    variant.
+    """
+    first = part.measurements[0] if part.measurements else Measurement(name="", variant="")
+    tag = show_tag(part, first.variant)
     suffix = f", {tag}" if tag else ""
+    load, call = (first.baseline_opening_ms, first.opening_ms), (first.baseline_latency_ms, first.latency_ms)
     return (
-        make_download_card(data) if data.downloads else _size_card(data),
-        _time_card(data, f"Load to first inference{suffix}", first, (first.baseline_opening_ms, first.opening_ms)),
-        _time_card(data, f"Steady-state latency{suffix}", first, (first.baseline_latency_ms, first.latency_ms)),
-        _accuracy_card(data),
+        make_download_card(data) if data.downloads and data.manifest.sole else _size_card(data, part),
+        _time_card(f"Load to first inference{suffix}", first, load, data.unmeasured),
+        _time_card(f"Steady-state latency{suffix}", first, call, data.unmeasured),
+        _accuracy_card(part),
     )
+
+
+def _count_card(data: ReportData) -> Card:
+    names = ", ".join(component.name for component in data.manifest.components)
+    return Card(label="Components", value=f"{len(data.components)}", change="", detail=names, tone="plain")
+
+
+def _total_card(data: ReportData) -> Card:
+    """The bundle's bytes beside those of all original models."""
+    before = sum(component.model.size for component in data.manifest.components)
+    return Card(
+        label="Bundle size",
+        value=format_bytes(data.bundle_bytes),
+        change="",
+        detail=f"with its runtime; original models {format_bytes(before)}",
+        tone="plain",
+    )
+
+
+_TONES = ("bad", "none", "plain", "good")
+"""Of cards, from the least good."""
+
+
+def _worst_card(data: ReportData) -> Card:
+    """The accuracy of the component that is furthest from its original model."""
+    cards = [
+        (part.record.name, _accuracy_card(part), least_decibels(_compared_outputs(part))) for part in data.components
+    ]
+    name, worst, _ = min(cards, key=lambda item: (_TONES.index(item[1].tone), math.inf if item[2] is None else item[2]))
+    if all(card.value == worst.value for _, card, _ in cards):
+        return worst
+    return replace(worst, label="Lowest accuracy", detail=f"{name}: {worst.detail}")
 
 
 def describe_proof(data: ReportData) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """What was verified and what was not, as sentences."""
     manifest = data.manifest
-    ratios = _worst_ratios(data)
+    proofs = [proof for part in data.components for proof in part.proofs]
+    ratios = _worst_ratios(proofs)
     records = manifest.proof.variants
     verified = [record for record in records if is_verified(record)]
-    sentences = describe_variants(verified, BUILDING_HOST)
-    proven = [text + ratios.get(record.variant, "") for record, text in zip(verified, sentences, strict=True)]
-    unproven = list(describe_variants([record for record in records if record not in verified], BUILDING_HOST))
-    proven += _describe_compared(manifest)
-    proven += [f"Host of the run: {host}." for host in dict.fromkeys(proof.host for proof in data.proofs) if host]
+    rest = [record for record in records if record not in verified]
+    sentences = describe_variants(verified, BUILDING_HOST, records)
+    proven = [
+        text + ratios.get((record.component, record.variant), "")
+        for record, text in zip(verified, sentences, strict=True)
+    ]
+    unproven = list(describe_variants(rest, BUILDING_HOST, records))
+    proven += _name_owners(manifest, _describe_compared)
+    proven += [f"Host of the run: {host}." for host in dict.fromkeys(proof.host for proof in proofs) if host]
     proven.append(f"The manifest lists the size and SHA-256 of all {len(manifest.files)} files.")
     if not manifest.proof.variants:
         unproven.append("Nothing was run in the bundle's own runtime.")
-    unproven += [f"Variant {name}: {shortfall}." for name, shortfall in describe_shortfalls(data)]
-    unproven += _describe_unrun(data)
-    unproven += _limits(manifest)
-    if not data.measurements:
+    unproven += [
+        f"Variant {manifest.label(part.record.name, name)}: {shortfall}."
+        for part in data.components
+        for name, shortfall in describe_shortfalls(part)
+    ]
+    unproven += _describe_unrun(manifest, proofs)
+    unproven += _name_owners(manifest, _limits)
+    if manifest.proof.level == "emulated":
+        unproven.append("Times under emulation do not predict times on the device.")
+    timed = {(part.record.name, measured.variant) for part in data.components for measured in part.measurements}
+    if not timed:
         unproven.append(f"Speed was not measured: {data.unmeasured}.")
     else:
-        unproven += _describe_untimed(data)
+        unproven += _describe_untimed(manifest, timed)
     return tuple(proven), tuple(unproven)
 
 
-def _describe_compared(manifest: Manifest) -> list[str]:
+def _name_owners(manifest: Manifest, read: Callable[[ComponentRecord], Iterable[str]]) -> list[str]:
+    """What is said of each component, with its name where there are several; what holds for all of them once."""
+    owners: dict[str, list[str]] = {}
+    for component in manifest.components:
+        for text in read(component):
+            owners.setdefault(text, []).append(component.name)
+    return [
+        text if len(names) == len(manifest.components) else f"{', '.join(names)}: {text}"
+        for text, names in owners.items()
+    ]
+
+
+def _describe_compared(component: ComponentRecord) -> list[str]:
     """How many outputs were compared, counting only comparisons that could have failed; empty for none."""
-    count = len({check.after for check in manifest.checks})
-    named = manifest.golden.outputs if manifest.golden else ()
+    count = len({check.after for check in component.checks})
+    named = component.golden.outputs if component.golden else ()
     judged = sum(not output.unjudged for output in named)
     if not count or (named and not judged):
         return []
@@ -79,12 +147,12 @@ def _describe_compared(manifest: Manifest) -> list[str]:
     return [f"{subject} were compared with the original model's after {count} {_plural(count, 'stage')}{rest}."]
 
 
-def _describe_unrun(data: ReportData) -> list[str]:
+def _describe_unrun(manifest: Manifest, proofs: Iterable[VariantProof]) -> list[str]:
     """What the bundle supports and was not run with, each once with its variants."""
     owners: dict[tuple[str, ...], list[str]] = {}
-    for proof in data.proofs:
+    for proof in proofs:
         if proof.unrun:
-            owners.setdefault(proof.unrun, []).append(proof.variant)
+            owners.setdefault(proof.unrun, []).append(manifest.label(proof.component, proof.variant))
     return [
         f"{_plural(len(names), 'Variant')} {', '.join(names)}: not run with {', '.join(unrun)}, "
         "which the bundle also supports."
@@ -92,46 +160,53 @@ def _describe_unrun(data: ReportData) -> list[str]:
     ]
 
 
-def _worst_ratios(data: ReportData) -> dict[str, str]:
-    """The lowest SQNR of each variant in its own runtime, a sentence each: a device may round more than a stage."""
+def _worst_ratios(proofs: Iterable[VariantProof]) -> dict[tuple[str, str], str]:
+    """The lowest SQNR of each component's variants in their own runtime, a sentence each: a device may round more than
+    a stage.
+    """
     found = {}
-    for proof in data.proofs:
+    for proof in proofs:
         outputs = proof.comparison.outputs if proof.comparison else ()
         ratios = [output.sqnr_db for output in outputs if output.sqnr_db is not None and math.isfinite(output.sqnr_db)]
         if ratios:
-            found[proof.variant] = f" Lowest SQNR of its outputs: {min(ratios):.3g} dB."
+            found[proof.component, proof.variant] = f" Lowest SQNR of its outputs: {min(ratios):.3g} dB."
     return found
 
 
-def collect_notes(data: ReportData) -> tuple[NoteRow, ...]:
+def collect_notes(part: ComponentReport) -> tuple[NoteRow, ...]:
     """The notes of the stages, warnings first."""
     rows = [
         NoteRow(origin=title_stage(outcome.stage), text=note.text, warning=note.level == "warning")
-        for outcome in order_outcomes(data.plan, data.outcomes)
+        for outcome in order_outcomes(part.plan, part.outcomes)
         for note in outcome.notes
     ]
     return tuple(sorted(rows, key=lambda row: not row.warning))
 
 
-def list_steps(data: ReportData) -> tuple[StepRow, ...]:
-    """The executed steps, and the phases outside them."""
-    steps = {step.id: step for step in data.plan.steps}
-    records = {record.step: record for record in data.manifest.stages}
+def list_steps(part: ComponentReport) -> tuple[StepRow, ...]:
+    """The executed steps."""
+    steps = {step.id: step for step in part.plan.steps}
+    records = {record.step: record for record in part.record.stages}
     rows = []
-    for outcome in order_outcomes(data.plan, data.outcomes):
+    for outcome in order_outcomes(part.plan, part.outcomes):
         step = steps.get(outcome.step)
         record = records.get(outcome.step)
         rows.append(
             StepRow(
                 title=_title_step(outcome, steps),
-                tag=show_tag(data, step.variant if step else None),
+                tag=show_tag(part, step.variant if step else None),
                 environment=record.environment if record else "",
                 result="from the cache" if outcome.cached else "ran",
                 seconds=_show_seconds(outcome),
                 key=outcome.key[:_KEY],
             )
         )
-    return tuple(rows) + tuple(
+    return tuple(rows)
+
+
+def list_phases(data: ReportData) -> tuple[StepRow, ...]:
+    """What was done for the whole bundle, after the steps."""
+    return tuple(
         StepRow(
             title=name.capitalize(),
             tag="",
@@ -161,24 +236,25 @@ def chart_files(files: Sequence[FileRecord]) -> BarChart:
     )
 
 
-def _size_card(data: ReportData) -> Card:
-    before = data.manifest.model.size
-    after = data.manifest.variants[0].size if data.manifest.variants else 0
+def _size_card(data: ReportData, part: ComponentReport) -> Card:
+    before = part.record.model.size
+    after = part.record.variants[0].size if part.record.variants else 0
+    whole = f"; whole bundle {format_bytes(data.bundle_bytes)}" if data.manifest.sole else ""
     return Card(
         label="Model size",
         value=format_bytes(after),
         change=show_percent(after, before),
-        detail=f"original {format_bytes(before)}; whole bundle {format_bytes(data.bundle_bytes)}",
+        detail=f"original {format_bytes(before)}{whole}",
         tone="good" if after < before * 0.995 else "plain",
     )
 
 
 def _time_card(
-    data: ReportData, label: str, measured: Measurement, series: tuple[Sequence[float], Sequence[float]]
+    label: str, measured: Measurement, series: tuple[Sequence[float], Sequence[float]], unmeasured: str
 ) -> Card:
     then, now = (summarize_series(values) for values in series)
     if now is None:
-        return Card(label=label, value="Not measured", change="", detail=data.unmeasured, tone="none")
+        return Card(label=label, value="Not measured", change="", detail=unmeasured, tone="none")
     verdict, tone = compare_medians(then, now, measured.others)
     return Card(
         label=label,
@@ -197,12 +273,12 @@ def _describe_medians(before: Spread | None, now: Spread) -> str:
     return f"original model {format_milliseconds(before.median)}; {both}"
 
 
-def _accuracy_card(data: ReportData) -> Card:
-    checks = final_checks(data)
-    outputs = [*(output for check in checks for output in judged_outputs(check)), *_proven_outputs(data)]
+def _accuracy_card(part: ComponentReport) -> Card:
+    checks = final_checks(part)
+    outputs = _compared_outputs(part)
     samples = max((check.samples for check in checks), default=0)
-    inputs = "synthetic " if judged_by_seeds(data.manifest) else ""
-    detail = f"over {samples} {inputs}{_plural(samples, 'sample')}{_describe_host(data)}"
+    inputs = "synthetic " if judged_by_seeds(part.record) else ""
+    detail = f"over {samples} {inputs}{_plural(samples, 'sample')}{_describe_host(part)}"
     if not outputs and checks:
         detail = f"no comparison could have failed, {detail}"
         return Card(label="Accuracy", value="Not judged", change="", detail=detail, tone="none")
@@ -215,69 +291,74 @@ def _accuracy_card(data: ReportData) -> Card:
     return Card(
         label="Accuracy",
         value=value,
-        change={True: "gate met", False: "gate not met", None: ""}[data.manifest.gate.passed],
+        change={True: "gate met", False: "gate not met", None: ""}[part.record.gate.passed],
         detail=f"largest absolute error {show_error(error)}, {detail}",
-        tone={True: "good", False: "bad", None: "plain"}[data.manifest.gate.passed],
+        tone={True: "good", False: "bad", None: "plain"}[part.record.gate.passed],
     )
 
 
-def _proven_outputs(data: ReportData) -> list[OutputCheck]:
+def _compared_outputs(part: ComponentReport) -> list[OutputCheck]:
+    """What could have failed: outputs of the models that ship, in the stages and in the bundle's own runtime."""
+    return [*(output for check in final_checks(part) for output in judged_outputs(check)), *_proven_outputs(part)]
+
+
+def _proven_outputs(part: ComponentReport) -> list[OutputCheck]:
     """The outputs of the bundle's own runtime, which may be less exact than those that the stages compared."""
-    golden = data.manifest.golden
+    golden = part.record.golden
     unjudged = golden.unjudged if golden else {}
     return [
         check_output(output)
-        for proof in data.proofs
+        for proof in part.proofs
         if proof.comparison
         for output in proof.comparison.outputs
         if output.name not in unjudged
     ]
 
 
-def _describe_host(data: ReportData) -> str:
+def _describe_host(part: ComponentReport) -> str:
     """The variants whose figures come from the CPU, because their own provider was not run."""
-    ran = {proof.variant for proof in data.proofs if proof.comparison}
-    names = [variant.name for variant in data.plan.variants if variant.name not in ran and not _ran_here(data, variant)]
+    ran = {proof.variant for proof in part.proofs if proof.comparison}
+    names = [variant.name for variant in part.plan.variants if variant.name not in ran and not _ran_here(part, variant)]
     return f"; for {', '.join(names)} on the CPU instead of its provider" if names else ""
 
 
-def _ran_here(data: ReportData, variant: VariantPlan) -> bool:
+def _ran_here(part: ComponentReport, variant: VariantPlan) -> bool:
     """Whether the stages compared outputs of its first provider: the CPU, or a library of the device."""
     provider = variant.providers[0].name
-    compared = (step for step in data.plan.steps if step.id in variant.comparisons)
+    compared = (step for step in part.plan.steps if step.id in variant.comparisons)
     sessions = (step.options.get("providers") or () for step in compared)
     return provider == CPU.runtime_name or any(provider == name for session in sessions for name, _ in session)
 
 
-def judged_by_seeds(manifest: Manifest) -> bool:
+def judged_by_seeds(component: ComponentRecord) -> bool:
     """Whether the build was judged without real samples."""
-    return manifest.synthetic_inputs and (manifest.golden is None or manifest.golden.inputs != "like-samples")
+    return component.synthetic_inputs and (component.golden is None or component.golden.inputs != "like-samples")
 
 
-def _describe_untimed(data: ReportData) -> list[str]:
-    timed = {measurement.variant for measurement in data.measurements}
-    ran = [record.variant for record in data.manifest.proof.variants if record.passed]
-    return [f"Variant {variant} was not timed here." for variant in ran if variant not in timed]
+def _describe_untimed(manifest: Manifest, timed: set[tuple[str, str]]) -> list[str]:
+    ran = [(record.component, record.variant) for record in manifest.proof.variants if record.passed]
+    return [f"Variant {manifest.label(*pair)} was not timed here." for pair in ran if pair not in timed]
 
 
-def _limits(manifest: Manifest) -> list[str]:
-    limits = [f"Not for shipping: {reason}." for reason in manifest.reservations]
-    limits += [f"{text[:1].upper()}{text[1:].rstrip('.')}." for text in describe_doubts(manifest, repeated="synthetic")]
-    if manifest.golden is not None and manifest.golden.inputs == "like-samples":
+def _limits(component: ComponentRecord) -> list[str]:
+    limits = [f"Not for shipping: {reason}." for reason in component.reservations]
+    limits += [
+        f"{text[:1].upper()}{text[1:].rstrip('.')}." for text in describe_doubts(component, repeated="synthetic")
+    ]
+    golden = component.golden
+    if golden is not None and golden.inputs == "like-samples":
         limits.append(
-            f"The golden set in the bundle has seeded inputs; the build was judged on {manifest.golden.judging} real "
+            f"The golden set in the bundle has seeded inputs; the build was judged on {golden.judging} real "
             "samples, which are not in the bundle."
         )
-    elif manifest.synthetic_inputs:
+    elif component.synthetic_inputs:
         limits.append(
             "The golden inputs are synthetic: they show that the outputs match the original model's, not that the "
             "model is accurate on your data. Use --samples for real inputs."
         )
-    if manifest.unstable_outputs:
-        names = ", ".join(manifest.unstable_outputs)
+    if component.unstable_outputs:
+        names = ", ".join(component.unstable_outputs)
         limits.append(f"Only names, types and shapes were compared for outputs of random operators: {names}.")
-    if manifest.proof.level == "emulated":
-        limits.append("Times under emulation do not predict times on the device.")
     return limits
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from bundler.model.codec import parse_json
 from bundler.model.confinement import find_inside
+from bundler.model.runtime import SOLE
 from bundler.reporting.data import Spread
 
 TIMINGS_NAME = "timings.json"
@@ -33,8 +34,12 @@ def report_folder(bundle: Path) -> Path:
     return bundle.with_name(f"{bundle.name}.report")
 
 
-def read_timings(bundle: Path) -> dict[str, Timed]:
-    """The timings by variant; empty without a valid report."""
+Timings = Mapping[tuple[str, str], Timed]
+"""By component and variant."""
+
+
+def read_timings(bundle: Path) -> Timings:
+    """The timings of a build; empty without a valid report."""
     try:
         path = find_inside(report_folder(bundle.resolve()), TIMINGS_NAME)
         with path.open("rb") as stream:
@@ -46,13 +51,14 @@ def read_timings(bundle: Path) -> dict[str, Timed]:
     return dict(pair for pair in found if pair is not None)
 
 
-def _read_measurement(item: Mapping[str, Any]) -> tuple[str, Timed] | None:
+def _read_measurement(item: Mapping[str, Any]) -> tuple[tuple[str, str], Timed] | None:
     latency, baseline = (_read_spread(item[name]["spread"]) for name in ("latency_ms", "baseline_latency_ms"))
     others = item.get("others")
     if latency is None or baseline is None:
         return None
     known = float(others) if isinstance(others, (int, float)) else None
-    return str(item["variant"]), Timed(latency=latency, baseline=baseline, others=known)
+    names = str(item.get("component", SOLE)), str(item["variant"])
+    return names, Timed(latency=latency, baseline=baseline, others=known)
 
 
 def _read_spread(data: Any) -> Spread | None:

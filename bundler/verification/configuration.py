@@ -14,9 +14,13 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
+from bundler.model.codec import parse_json
+from bundler.model.component_names import check_component_names
 from bundler.model.confinement import find_inside
-from bundler.model.errors import VerificationError
-from bundler.model.runtime import ProviderEntry, RuntimeConfig, RuntimeVariant
+from bundler.model.errors import UsageError, VerificationError
+from bundler.model.runtime import SOLE, ProviderEntry, RuntimeComponent, RuntimeConfig, RuntimeVariant
+from bundler.model.signature import ValueType
+from bundler.model.upgrading import upgrade_runtime
 from bundler.profiles.options import CONFIG, SESSION, WEB_SESSION, Rules, index_rules
 from bundler.providers.registry import find_by_runtime_name
 from bundler.providers.values import normalize_value
@@ -54,7 +58,8 @@ def _parse(bundle: Path, path: Path) -> RuntimeConfig:
         size = find_inside(path.parent, path.name).stat().st_size
         if size > MAX_BYTES:
             raise _damaged(bundle, f"runtime.json has {size} bytes, which is more than {MAX_BYTES}")
-        return TypeAdapter(RuntimeConfig).validate_json(path.read_bytes())
+        data = upgrade_runtime(parse_json(path.read_bytes()))
+        return TypeAdapter(RuntimeConfig).validate_json(json.dumps(data))
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         place = ".".join(str(part) for part in first["loc"])
@@ -70,10 +75,76 @@ def _damaged(bundle: Path, why: str) -> VerificationError:
 
 
 def _find_faults(config: RuntimeConfig, root: Path) -> Iterator[str]:
-    names = [variant.name for variant in config.variants]
+    names = [component.name for component in config.components]
     if not names:
+        yield "it has no component"
+    for position, component in enumerate(config.components):
+        where = "" if config.sole else f"component {component.name[:80]!r}: "
+        if names.index(component.name) != position:
+            yield f"{where}given twice"
+        for text in (*_check_component(component), *_check_variants(component, root), *_check_state(component, root)):
+            yield f"{where}{text}"
+    yield from _check_together(config)
+
+
+def _check_component(component: RuntimeComponent) -> Iterator[str]:
+    if component.name != SOLE:
+        try:
+            check_component_names((component.name,))
+        except UsageError as error:
+            yield error.message
+    if not component.variants:
         yield "it has no variant"
-    for position, variant in enumerate(config.variants):
+
+
+def _check_together(config: RuntimeConfig) -> Iterator[str]:
+    unknown = [name for name in config.together if name not in {component.name for component in config.components}]
+    for name in unknown:
+        yield f"{name[:80]!r} belongs together with others, and is no component"
+    if len(set(config.together)) != len(config.together) or len(config.together) == 1:
+        yield "the components that belong together are not two or more names, each given once"
+
+
+def _check_state(component: RuntimeComponent, root: Path) -> Iterator[str]:
+    """Links are between ports of one type and shape, and no port has two."""
+    inputs = {port.name: port.type for port in component.signature.inputs}
+    outputs = {port.name: port.type for port in component.signature.outputs}
+    taken, given = [link.input for link in component.state], [link.output for link in component.state]
+    for position, link in enumerate(component.state):
+        shown = f"state {link.input[:80]!r}"
+        if link.input not in inputs or link.output not in outputs:
+            yield f"{shown}: {link.input[:80]!r} and {link.output[:80]!r} are not an input and an output"
+        elif not _fit(inputs[link.input], outputs[link.output], link.grows):
+            yield f"{shown}: output {link.output[:80]!r} has another type or shape"
+        if taken.index(link.input) != position or given.index(link.output) != position:
+            yield f"{shown}: linked twice"
+        if link.initial == "file":
+            yield from _check_path(root, link.file, "its initial value")
+
+
+def _fit(taken: ValueType, given: ValueType, grows: int | None) -> bool:
+    if taken.kind != "tensor" or given.kind != "tensor" or taken.element_type != given.element_type:
+        return False
+    if taken.shape is None or given.shape is None:
+        return True
+    pairs = list(enumerate(zip(taken.shape, given.shape, strict=False)))
+    fixed = [
+        (one, two) for axis, (one, two) in pairs if axis != grows and isinstance(one, int) and isinstance(two, int)
+    ]
+    return len(taken.shape) == len(given.shape) and all(one == two for one, two in fixed)
+
+
+def _check_path(root: Path, path: str, what: str) -> Iterator[str]:
+    try:
+        find_inside(root, path)
+    except (ValueError, OSError) as error:
+        yield f"{what} {error if isinstance(error, ValueError) else repr(path[:80]) + ' is missing'}"
+
+
+def _check_variants(component: RuntimeComponent, root: Path) -> Iterator[str]:
+    names = [variant.name for variant in component.variants]
+    yield from _check_path(root, f"{component.golden}/index.json", "its golden set")
+    for position, variant in enumerate(component.variants):
         if _NAME.fullmatch(variant.name) is None or names.index(variant.name) != position:
             yield f"variant {variant.name[:80]!r}: not a name, or given twice"
         if _VERSION.fullmatch(variant.requires.runtime) is None:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from bundler.model.manifest import ProofRecord, VariantProofRecord
+from bundler.verification.proof import label_record
 
 THIS_HOST: Final = "on this host"
 BUILDING_HOST: Final = "on the host that built it"
@@ -23,7 +24,7 @@ def describe_verification(record: ProofRecord, host: str = THIS_HOST) -> tuple[s
     groups: dict[str, list[VariantProofRecord]] = {"Verified": [], _UNCHECKED: [], "Failed": [], "Not run": []}
     for variant in record.variants:
         groups[_head(variant)].append(variant)
-    return tuple(f"{head}: {_describe(found, host)}." for head, found in groups.items() if found)
+    return tuple(f"{head}: {_describe(found, host, record.variants)}." for head, found in groups.items() if found)
 
 
 def name_verification(record: ProofRecord) -> str:
@@ -34,10 +35,13 @@ def name_verification(record: ProofRecord) -> str:
     return reached[0] if len(set(reached)) == 1 else "Verified in part"
 
 
-def describe_variants(records: Iterable[VariantProofRecord], host: str) -> tuple[str, ...]:
-    """A sentence for each variant, with the reason."""
+def describe_variants(
+    records: Iterable[VariantProofRecord], host: str, among: Sequence[VariantProofRecord]
+) -> tuple[str, ...]:
+    """A sentence for each variant, with the reason; `among` are all variants of the bundle."""
     return tuple(
-        f"Variant {record.variant}: {_lower(_head(record))}{_describe_place(record, host)}{_describe_reason(record)}."
+        f"Variant {label_record(record, among)}: {_lower(_head(record))}{_describe_place(record, host)}"
+        f"{_describe_reason(record)}."
         for record in records
     )
 
@@ -58,14 +62,20 @@ def _head(record: VariantProofRecord) -> str:
     return "Verified" if record.passed else "Not run"
 
 
-def _describe(records: Sequence[VariantProofRecord], host: str) -> str:
-    """The variants with the place where each ran; variants that are not verified are grouped by their reason."""
-    if is_verified(records[0]):
-        return ", ".join(_describe_run(record, host) for record in records)
-    owners: dict[str, list[str]] = {}
+def _describe(records: Sequence[VariantProofRecord], host: str, among: Sequence[VariantProofRecord]) -> str:
+    """The variants with the place where each ran; variants that are not verified are grouped by their reason, and
+    those of several components by all that is said of them: `detect/cpu, recognise/cpu on this host`.
+    """
+    owners: dict[tuple[str, str], list[str]] = {}
+    several = len({record.component for record in among}) > 1
     for record in records:
-        owners.setdefault(record.reason, []).append(_describe_run(record, host))
-    return "; ".join(f"{', '.join(names)} ({reason})" for reason, names in owners.items())
+        name, run = label_record(record, among), _describe_run(record, host)
+        reason = "" if is_verified(record) else f" ({record.reason})"
+        if several:
+            owners.setdefault((run, reason), []).append(name)
+        else:
+            owners.setdefault(("", reason), []).append(f"{name}{run}")
+    return "; ".join(f"{', '.join(names)}{run}{reason}" for (run, reason), names in owners.items())
 
 
 def _describe_place(record: VariantProofRecord, host: str) -> str:
@@ -77,7 +87,7 @@ def _describe_place(record: VariantProofRecord, host: str) -> str:
 
 
 def _describe_run(record: VariantProofRecord, host: str) -> str:
-    return f"{record.variant}{_describe_place(record, host)}{_describe_means(record, host)}"
+    return f"{_describe_place(record, host)}{_describe_means(record, host)}"
 
 
 def _describe_means(record: VariantProofRecord, host: str) -> str:
@@ -101,4 +111,5 @@ def _lower(text: str) -> str:
 
 def same_levels(first: Sequence[VariantProofRecord], second: Sequence[VariantProofRecord]) -> bool:
     """Whether two verifications of a bundle reached the same levels."""
-    return {record.variant: record.level for record in first} == {record.variant: record.level for record in second}
+    levels = [{(record.component, record.variant): record.level for record in records} for records in (first, second)]
+    return levels[0] == levels[1]

@@ -3,6 +3,7 @@
 import dataclasses
 import hashlib
 import random
+from collections.abc import Mapping
 from pathlib import Path
 
 from bundler.emitters.web.vendor import list_builds
@@ -11,6 +12,7 @@ from bundler.model.codec import encode
 from bundler.model.facts import ModelFacts
 from bundler.model.golden_inputs import Weakness
 from bundler.model.manifest import (
+    ComponentRecord,
     GateRecord,
     GoldenOutput,
     GoldenRecord,
@@ -19,15 +21,17 @@ from bundler.model.manifest import (
     VariantProofRecord,
 )
 from bundler.model.measurement import Measurement
-from bundler.model.plan import BuildPlan, Decision, Step, VariantPlan
-from bundler.model.proof import Dependency, Download, DownloadFile, DownloadRole, Emitted, RanOn
+from bundler.model.plan import BuildPlan, ComponentPlan, Decision, Step, VariantPlan
+from bundler.model.proof import Dependency, Download, DownloadFile, DownloadRole, Emitted, RanOn, VariantProof
 from bundler.model.reference import ReferenceFigures
 from bundler.model.results import Comparison, OutputComparison, StepOutcome
 from bundler.model.runtime import (
     RUNTIME_SCHEMA,
+    SOLE,
     Compatibility,
     Gate,
     ProviderEntry,
+    RuntimeComponent,
     RuntimeConfig,
     RuntimeVariant,
     Tolerance,
@@ -36,8 +40,8 @@ from bundler.model.signature import Port, Signature, ValueType
 from bundler.model.stage import Note
 from bundler.profiles.schema import Platform, Provider, Runtime, TargetProfile, Variant
 from bundler.profiles.sections import profile_model
-from bundler.reporting.data import ReportData
-from bundler.reporting.manifest import ManifestRequest, make_manifest, render_manifest
+from bundler.reporting.data import ComponentReport, ReportData
+from bundler.reporting.manifest import ManifestRequest, RecordedComponent, make_manifest, render_manifest
 
 OPERATORS = {"Conv": 63, "Mul": 58, "Sigmoid": 40, "Add": 31, "HardSwish": 14, "GlobalAveragePool": 9, "Identity": 7}
 SIMPLIFIED = {"Conv": 63, "Mul": 40, "Sigmoid": 40, "Add": 31, "HardSwish": 14, "GlobalAveragePool": 9}
@@ -89,7 +93,7 @@ def make_profile() -> TargetProfile:
     )
 
 
-def make_plan(name: str = "orientation") -> BuildPlan:
+def make_component_plan(name: str = "orientation", component: str = SOLE) -> ComponentPlan:
     steps = [Step(id="record_golden", stage="record_golden", inputs={"model": "model"}, options={"seed": 0})]
     for step_id, source, variant, _, _, reason in MODEL_STEPS:
         stage = step_id.rpartition("/")[2]
@@ -104,9 +108,9 @@ def make_plan(name: str = "orientation") -> BuildPlan:
         session_config={"session.intra_op.allow_spinning": "0"},
         comparisons=tuple(f"{step[0]}/compare" for step in MODEL_STEPS),
     )
-    return BuildPlan(
+    return ComponentPlan(
+        name=component,
         model_name=name,
-        target="linux-x64",
         steps=tuple(steps),
         golden="record_golden",
         variants=(cpu,),
@@ -115,9 +119,11 @@ def make_plan(name: str = "orientation") -> BuildPlan:
             Decision(subject="optimisation level", choice="extended", reason="higher levels bake the host's layout"),
             Decision(subject="model format", choice="ort", reason="a small network opens faster from ORT format"),
         ),
-        emitter="python",
-        format="dir",
     )
+
+
+def make_plan(*components: ComponentPlan, name: str = "orientation") -> BuildPlan:
+    return BuildPlan(name=name, target="linux-x64", emitter="python", format="dir", components=components)
 
 
 def make_output(name: str, error: float, *, equal: bool = False) -> OutputComparison:
@@ -135,7 +141,9 @@ def make_output(name: str, error: float, *, equal: bool = False) -> OutputCompar
     )
 
 
-def make_outcomes(plan: BuildPlan, output: str = "scores", note: str = "Dropped 7 Identity nodes") -> list[StepOutcome]:
+def make_outcomes(
+    plan: ComponentPlan, output: str = "scores", note: str = "Dropped 7 Identity nodes"
+) -> list[StepOutcome]:
     sizes = {step[0]: (step[3], step[4]) for step in MODEL_STEPS}
     outcomes = [_outcome("inspect", "inspect", encode(make_facts(output=output)), None)]
     for step in plan.steps:
@@ -172,11 +180,13 @@ def _outcome(step_id, stage, facts, size, notes=()) -> StepOutcome:
     )
 
 
-def make_config(facts: ModelFacts) -> RuntimeConfig:
+def make_component(facts: ModelFacts, name: str = SOLE) -> RuntimeComponent:
+    folder = "" if name == SOLE else f"{name}/"
+    path = f"models/{folder}cpu/model.ort"
     variant = RuntimeVariant(
         name="cpu",
-        model="models/cpu/model.ort",
-        files=(FileRecord(path="models/cpu/model.ort", size=588_320, sha256=sha("model.ort")),),
+        model=path,
+        files=(FileRecord(path=path, size=588_320, sha256=sha("model.ort")),),
         providers=(ProviderEntry(name="ExampleProvider", options={"use_arena": "1"}),),
         session={"intra_op_num_threads": 4},
         session_config={"session.intra_op.allow_spinning": "0"},
@@ -184,19 +194,26 @@ def make_config(facts: ModelFacts) -> RuntimeConfig:
         requires=Compatibility(systems=("Linux",), machines=("x86_64",), runtime="1.31.1"),
         gate=Gate(default=TOLERANCE),
     )
-    return RuntimeConfig(
-        schema=RUNTIME_SCHEMA,
+    return RuntimeComponent(
+        name=name,
         model=facts.name,
-        model_digest=sha("the model"),
-        target="linux-x64",
+        model_digest=sha("the model") if name == SOLE else sha(facts.name),
         signature=facts.signature,
         variants=(variant,),
-        fallback="report",
+        golden=f"golden/{folder}".rstrip("/"),
         golden_digest=sha("golden"),
     )
 
 
-def make_component(**changes: object) -> Dependency:
+def make_config(facts: ModelFacts) -> RuntimeConfig:
+    return join_components(facts.name, make_component(facts))
+
+
+def join_components(name: str, *components: RuntimeComponent) -> RuntimeConfig:
+    return RuntimeConfig(schema=RUNTIME_SCHEMA, name=name, target="linux-x64", components=components, fallback="report")
+
+
+def make_dependency(**changes: object) -> Dependency:
     runtime = Dependency(
         name="onnxruntime",
         version="1.31.1",
@@ -221,29 +238,13 @@ def write_bundle(folder: Path) -> Path:
     return folder
 
 
-def make_request(name: str = "orientation", output: str = "scores", note: str = "Dropped 7 Identity nodes"):
-    plan, facts = make_plan(name), make_facts(name, output)
-    return ManifestRequest(
-        plan=plan,
-        profile=make_profile(),
+def record_component(
+    plan: ComponentPlan, facts: ModelFacts, output: str = "scores", note: str = ""
+) -> RecordedComponent:
+    return RecordedComponent(
         facts=facts,
-        config=make_config(facts),
-        emitted=Emitted(payload="orientation/payload", package="orientation", dependencies=()),
         outcomes=make_outcomes(plan, output, note),
         gate=GateRecord(gates={step: Gate(default=TOLERANCE) for step in plan.variants[0].comparisons}, passed=True),
-        proof=ProofRecord(
-            level="executed",
-            reason="the golden set was reproduced in the bundle's own runtime",
-            variants=(
-                VariantProofRecord(
-                    variant="cpu",
-                    level="executed",
-                    passed=True,
-                    reason="ran with onnxruntime 1.31.1",
-                    ran_on=RanOn(device="local", system="Linux", processor="x86_64", runtime="onnxruntime 1.31.1"),
-                ),
-            ),
-        ),
         synthetic_inputs=True,
         golden=GoldenRecord(
             samples=3,
@@ -256,7 +257,53 @@ def make_request(name: str = "orientation", output: str = "scores", note: str = 
     )
 
 
-def make_measurement() -> Measurement:
+def make_proof(*components: str) -> ProofRecord:
+    return ProofRecord(
+        level="executed",
+        reason="the golden set was reproduced in the bundle's own runtime",
+        variants=tuple(
+            VariantProofRecord(
+                component=component,
+                variant="cpu",
+                level="executed",
+                passed=True,
+                reason="ran with onnxruntime 1.31.1",
+                ran_on=RanOn(device="local", system="Linux", processor="x86_64", runtime="onnxruntime 1.31.1"),
+            )
+            for component in components
+        ),
+    )
+
+
+def make_request(
+    name: str = "orientation", output: str = "scores", note: str = "Dropped 7 Identity nodes"
+) -> ManifestRequest:
+    plan, facts = make_component_plan(name), make_facts(name, output)
+    return ManifestRequest(
+        plan=make_plan(plan, name=name),
+        profile=make_profile(),
+        config=make_config(facts),
+        emitted=Emitted(payload="orientation/payload", package="orientation", dependencies=()),
+        components={SOLE: record_component(plan, facts, output, note)},
+        proof=make_proof(SOLE),
+    )
+
+
+def make_request_of_several(*names: str) -> ManifestRequest:
+    """Of a bundle whose components have these names, and models of the same names."""
+    plans = {name: make_component_plan(f"{name}.onnx", name) for name in names}
+    facts = {name: make_facts(f"{name}.onnx") for name in names}
+    return ManifestRequest(
+        plan=make_plan(*plans.values(), name="ocr"),
+        profile=make_profile(),
+        config=join_components("ocr", *(make_component(facts[name], name) for name in names)),
+        emitted=Emitted(payload="ocr/payload", package="ocr", dependencies=()),
+        components={name: record_component(plans[name], facts[name], "scores", f"note on {name}") for name in names},
+        proof=make_proof(*names),
+    )
+
+
+def make_measurement(component: str = SOLE) -> Measurement:
     chance = random.Random(7)  # noqa: S311 - the same noise on every run, not a secret
 
     def series(middle: float, count: int) -> tuple[float, ...]:
@@ -264,6 +311,7 @@ def make_measurement() -> Measurement:
 
     return Measurement(
         name="golden sample 0",
+        component=component,
         variant="cpu",
         opening_ms=series(11.4, 15),
         latency_ms=series(1.62, 60),
@@ -272,19 +320,65 @@ def make_measurement() -> Measurement:
     )
 
 
+NODES = {"ExampleProvider": 121, "OtherProvider": 7}
+
+
+def prove(component: str, variant: str, nodes: Mapping[str, int]) -> VariantProof:
+    return VariantProof(
+        component=component,
+        variant=variant,
+        level="executed",
+        passed=True,
+        comparison=None,
+        reason="",
+        figures={},
+        nodes=nodes,
+    )
+
+
 def make_report(manifest: Manifest, request: ManifestRequest, **changes: object) -> ReportData:
+    parts = tuple(
+        ComponentReport(
+            plan=plan,
+            outcomes=request.components[plan.name].outcomes,
+            facts=request.components[plan.name].facts,
+            record=manifest.component(plan.name),
+            proofs=(prove(plan.name, "cpu", NODES),),
+            measurements=(make_measurement(plan.name),),
+        )
+        for plan in request.plan.components
+    )
     data = ReportData(
-        plan=request.plan,
-        outcomes=request.outcomes,
-        facts=request.facts,
         manifest=manifest,
+        components=parts,
         bundle_bytes=manifest.size + len(render_manifest(manifest).encode()),
-        measurements=(make_measurement(),),
-        assignments={"cpu": {"ExampleProvider": 121, "OtherProvider": 7}},
         phases={"emit": 1.4, "prove": 6.3},
         log=("step simplify started", "step simplify finished"),
     )
-    return dataclasses.replace(data, **changes)
+    return change_report(data, **changes) if changes else data
+
+
+def change_manifest(manifest: Manifest, **changes: object) -> Manifest:
+    """The manifest of one model with changes of itself, and of its component where they are that one's."""
+    (record,) = manifest.components
+    own = {name: value for name, value in changes.items() if name in ComponentRecord.__annotations__ and name != "name"}
+    whole = {name: value for name, value in changes.items() if name not in own}
+    return dataclasses.replace(manifest, components=(dataclasses.replace(record, **own),), **whole)
+
+
+def change_report(data: ReportData, **changes: object) -> ReportData:
+    """The report on one model with changes of itself, and of its component where they are that one's. `assignments` are
+    nodes by provider for each variant.
+    """
+    (part,) = data.components
+    assignments = changes.pop("assignments", None)
+    if assignments is not None:
+        changes["proofs"] = tuple(prove(SOLE, variant, nodes) for variant, nodes in assignments.items())
+    manifest = changes.get("manifest", data.manifest)
+    own = {name: value for name, value in changes.items() if name in ComponentReport.__annotations__}
+    whole = {name: value for name, value in changes.items() if name not in own}
+    part = dataclasses.replace(part, **{"record": manifest.components[0], **own})
+    return dataclasses.replace(data, components=(part,), **whole)
 
 
 def make_manifest_of(folder: Path, request: ManifestRequest) -> Manifest:

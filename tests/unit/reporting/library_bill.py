@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from cyclonedx.contrib.license.factories import LicenseFactory
@@ -19,8 +19,8 @@ from packageurl import PackageURL
 
 from bundler import __version__
 from bundler.model.manifest import ModelRecord, RuntimeRecord
-from bundler.model.proof import Component
-from bundler.model.runtime import RuntimeConfig
+from bundler.model.proof import Dependency
+from bundler.model.runtime import RuntimeComponent, RuntimeConfig
 
 
 def render_by_library(
@@ -29,21 +29,22 @@ def render_by_library(
     name: str,
     version: str,
     config: RuntimeConfig,
-    model: ModelRecord,
+    models: Mapping[str, ModelRecord],
     runtime: RuntimeRecord,
-    components: Sequence[Component],
+    dependencies: Sequence[Dependency],
 ) -> str:
-    vendored = {reference_of(component): component for component in components}
+    vendored = {reference_of(known): known for known in dependencies}
     bom = Bom(serial_number=serial_number)
     root = _bundle_entry(name, version, runtime)
-    parts = [_model_entry(model, config), *(_vendored_entry(component) for component in vendored.values())]
+    own = [_model_entry(models, component, config) for component in config.components]
+    parts = [*own, *(_vendored_entry(component) for component in vendored.values())]
     _fill(bom, root, parts)
     data: dict[str, Any] = json.loads(JsonV1Dot7(bom).output_as_string())
     data["metadata"].pop("timestamp", None)
     return json.dumps(data, sort_keys=True, indent=2) + "\n"
 
 
-def reference_of(component: Component) -> str:
+def reference_of(component: Dependency) -> str:
     return f"{component.purl}#{component.sha256 or component.file or ''}"
 
 
@@ -66,22 +67,23 @@ def _bundle_entry(name: str, version: str, runtime: RuntimeRecord) -> Entry:
     )
 
 
-def _model_entry(model: ModelRecord, config: RuntimeConfig) -> Entry:
+def _model_entry(models: Mapping[str, ModelRecord], component: RuntimeComponent, config: RuntimeConfig) -> Entry:
+    model = models[component.name]
     variants = [
         Property(name=f"bundler:variant:{variant.name}:{record.path}", value=f"sha256:{record.sha256}")
-        for variant in config.variants
+        for variant in component.variants
         for record in variant.files
     ]
     return Entry(
         name=model.name,
         type=ComponentType.MACHINE_LEARNING_MODEL,
-        bom_ref="model",
+        bom_ref="model" if config.sole else f"model:{component.name}",
         hashes=[HashType(alg=HashAlgorithm.SHA_256, content=model.digest)],
         properties=[Property(name="bundler:bytes", value=str(model.size)), *variants],
     )
 
 
-def _vendored_entry(component: Component) -> Entry:
+def _vendored_entry(component: Dependency) -> Entry:
     digest = component.sha256
     return Entry(
         name=component.name,

@@ -11,29 +11,35 @@ from bundler.model.manifest import GoldenOutput, GoldenRecord
 from bundler.model.plan import Decision
 from bundler.reporting.diff import diff_bundles, diff_manifests, render_diff
 from bundler.reporting.manifest import write_manifest
-from tests.unit.reporting.builds import sha
+from tests.unit.reporting.builds import change_manifest, sha
 
 
 @pytest.fixture
 def other(manifest):
     """The same model one runtime later, spinning threads allowed, and a little worse."""
     variant = dataclasses.replace(
-        manifest.variants[0], session={"intra_op_num_threads": 2}, session_config={}, disabled_optimizers=("Nchwc",)
+        manifest.sole.variants[0],
+        session={"intra_op_num_threads": 2},
+        session_config={},
+        disabled_optimizers=("Nchwc",),
     )
     provider = dataclasses.replace(variant.providers[0], options={"use_arena": "0"})
-    last = manifest.checks[-1]
+    last = manifest.sole.checks[-1]
     worse = dataclasses.replace(last.outputs[0], max_absolute=3e-5, sqnr_db=88.0)
     first, *middle, _ = manifest.files
     stages = [
         dataclasses.replace(stage, facts={"operators": {"Conv": 63}}) if stage.step == "cpu/convert_ort" else stage
-        for stage in manifest.stages
+        for stage in manifest.sole.stages
     ]
-    return dataclasses.replace(
+    return change_manifest(
         manifest,
         runtime=dataclasses.replace(manifest.runtime, version="1.32.0"),
         variants=(dataclasses.replace(variant, providers=(provider,)),),
-        checks=(*manifest.checks[:-1], dataclasses.replace(last, outputs=(worse,))),
-        decisions=(*manifest.decisions[:-1], Decision(subject="model format", choice="onnx", reason="it is large")),
+        checks=(*manifest.sole.checks[:-1], dataclasses.replace(last, outputs=(worse,))),
+        decisions=(
+            *manifest.sole.decisions[:-1],
+            Decision(subject="model format", choice="onnx", reason="it is large"),
+        ),
         proof=dataclasses.replace(manifest.proof, level="resolved", variants=()),
         stages=tuple(stages),
         files=(
@@ -60,7 +66,7 @@ def change(manifest):
     """What a person reads of `manifest` and the same with some of its fields replaced."""
 
     def change(**changes):
-        diff = diff_manifests(manifest, dataclasses.replace(manifest, **changes), names=("a", "b"))
+        diff = diff_manifests(manifest, change_manifest(manifest, **changes), names=("a", "b"))
         assert not diff.same
         return render_diff(diff)
 
@@ -68,7 +74,7 @@ def change(manifest):
 
 
 def test_a_change_of_a_reason_a_place_the_golden_set_or_a_reservation_is_shown(manifest, change):
-    first, *others = manifest.decisions
+    first, *others = manifest.sole.decisions
     decisions = (dataclasses.replace(first, reason="new"), *others)
     assert f"{first.subject}, reason: {first.reason} → new" in change(decisions=decisions)
     variant, *rest = manifest.proof.variants
@@ -87,7 +93,7 @@ def test_a_change_of_a_reason_a_place_the_golden_set_or_a_reservation_is_shown(m
 
 def test_a_change_in_no_section_is_named_by_its_key(manifest, change):
     assert "bundle.json differs in: payload." in change(payload="elsewhere")
-    step, *rest = manifest.stages
+    step, *rest = manifest.sole.stages
     assert "bundle.json differs in: stages." in change(stages=(dataclasses.replace(step, key=sha("other")), *rest))
 
 
@@ -95,7 +101,7 @@ def test_bundles_that_were_run_on_other_devices_are_not_the_same(manifest):
     variant, *rest = manifest.proof.variants
     elsewhere = dataclasses.replace(variant, ran_on=dataclasses.replace(variant.ran_on, processor="\x1b[2Jaarch64"))
     proof = dataclasses.replace(manifest.proof, variants=(elsewhere, *rest))
-    diff = diff_manifests(manifest, dataclasses.replace(manifest, proof=proof), names=("a", "b"))
+    diff = diff_manifests(manifest, change_manifest(manifest, proof=proof), names=("a", "b"))
     assert not diff.same
     assert "Linux on \\x1b[2Jaarch64" in render_diff(diff)
 
@@ -128,9 +134,9 @@ def test_what_is_no_bundle_cannot_be_compared(bundle, manifest, tmp_path):
 
 
 def test_an_output_that_cannot_be_judged_is_equal_to_nothing(manifest):
-    last = manifest.checks[-1]
+    last = manifest.sole.checks[-1]
     output = dataclasses.replace(last.outputs[0], equal=True, unjudged="it is empty in every sample")
-    other = dataclasses.replace(manifest, checks=(*manifest.checks[:-1], dataclasses.replace(last, outputs=(output,))))
+    other = change_manifest(manifest, checks=(*manifest.sole.checks[:-1], dataclasses.replace(last, outputs=(output,))))
     reported = render_diff(diff_manifests(manifest, other, names=("a", "b")))
     assert "not judged: it is empty in every sample" in reported
     assert "absent → bit-identical" not in reported

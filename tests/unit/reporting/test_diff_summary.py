@@ -11,11 +11,15 @@ from typing import Any
 import pytest
 
 from bundler.model.manifest import Manifest
+from bundler.model.runtime import SOLE
 from bundler.reporting.data import Spread
 from bundler.reporting.diff import diff_bundles, render_diff
 from bundler.reporting.diff_summary import summarize_difference
 from bundler.reporting.manifest import write_manifest
-from bundler.reporting.timings import Timed, read_timings, report_folder
+from bundler.reporting.timings import Timed, Timings, read_timings, report_folder
+from tests.unit.reporting.builds import change_manifest
+
+CPU = (SOLE, "cpu")
 
 
 def timed(latency: float, baseline: float = 10.0, *, count: int = 100, others: float | None = 0.0) -> Timed:
@@ -27,45 +31,45 @@ def timed(latency: float, baseline: float = 10.0, *, count: int = 100, others: f
 
 def with_output(manifest: Manifest, **figures: Any) -> Manifest:
     """The manifest with other figures in the last comparison."""
-    last = manifest.checks[-1]
+    last = manifest.sole.checks[-1]
     output = dataclasses.replace(last.outputs[0], **figures)
-    return dataclasses.replace(manifest, checks=(*manifest.checks[:-1], dataclasses.replace(last, outputs=(output,))))
+    return change_manifest(manifest, checks=(*manifest.sole.checks[:-1], dataclasses.replace(last, outputs=(output,))))
 
 
 def with_facts(manifest: Manifest, facts: dict[str, Any]) -> Manifest:
     stages = [
         dataclasses.replace(stage, facts=facts) if stage.step == "cpu/convert_ort" else stage
-        for stage in manifest.stages
+        for stage in manifest.sole.stages
     ]
-    return dataclasses.replace(manifest, stages=tuple(stages))
+    return change_manifest(manifest, stages=tuple(stages))
 
 
 def test_what_is_equal_and_what_is_not_comes_first(manifest: Manifest) -> None:
     runtime = dataclasses.replace(manifest.runtime, version="9.9.9")
     target = dataclasses.replace(manifest.target, profile_digest="0" * 64)
-    other = dataclasses.replace(manifest, runtime=runtime, target=target)
+    other = change_manifest(manifest, runtime=runtime, target=target)
     assert summarize_difference(manifest, other)[0] == (
         "Equal: model, target, format, version of bundler. Different: runtime, profile of the target."
     )
 
 
 def test_equal_figures_are_called_equal(manifest: Manifest) -> None:
-    same = {"cpu": timed(5.0)}
+    same = {CPU: timed(5.0)}
     reported = summarize_difference(manifest, manifest, (same, same))[1]
     assert reported == "Size, accuracy and placement are equal; speed of cpu: no difference shown."
 
 
 def test_size_accuracy_placement_and_speed_are_reported_in_one_sentence(manifest: Manifest) -> None:
-    variant = manifest.variants[0]
+    variant = manifest.sole.variants[0]
     before = with_facts(manifest, {"provider": "QNN", "assigned": 3, "left": 2})
     after = with_facts(with_output(manifest, sqnr_db=88.0), {"provider": "QNN", "assigned": 5, "left": 0})
-    after = dataclasses.replace(after, variants=(dataclasses.replace(variant, size=variant.size // 4),))
-    reported = summarize_difference(before, after, ({"cpu": timed(10.0)}, {"cpu": timed(5.0)}))[1]
+    after = change_manifest(after, variants=(dataclasses.replace(variant, size=variant.size // 4),))
+    reported = summarize_difference(before, after, ({CPU: timed(10.0)}, {CPU: timed(5.0)}))[1]
     assert reported.startswith("B has a model that is 75 % smaller (")
     assert "is further from the original model (cpu: 131.4 dB → 88.0 dB)" in reported
     assert "assigns 5 of 5 nodes of cpu to QNN instead of 3 of 5 nodes" in reported
     assert reported.endswith(" and is 2 times faster (cpu, relative to the original model).")
-    back = summarize_difference(after, before, ({"cpu": timed(5.0)}, {"cpu": timed(10.0)}))[1]
+    back = summarize_difference(after, before, ({CPU: timed(5.0)}, {CPU: timed(10.0)}))[1]
     assert "B has a model that is 300 % larger (" in back
     assert "closer to the original model" in back
     assert "2 times slower" in back
@@ -77,31 +81,31 @@ def test_equal_to_the_bit_is_closer_than_any_figure(manifest: Manifest) -> None:
 
 
 def test_variants_that_one_lacks_are_reported(manifest: Manifest) -> None:
-    renamed = dataclasses.replace(manifest, variants=(dataclasses.replace(manifest.variants[0], name="gpu"),))
+    renamed = change_manifest(manifest, variants=(dataclasses.replace(manifest.sole.variants[0], name="gpu"),))
     assert "B lacks cpu, has gpu instead" in summarize_difference(manifest, renamed)[1].replace(" and has", ", has")
-    more = dataclasses.replace(manifest, variants=(*renamed.variants, *manifest.variants))
+    more = change_manifest(manifest, variants=(*renamed.sole.variants, *manifest.sole.variants))
     assert "B has gpu in addition" in summarize_difference(manifest, more)[1]
 
 
 @pytest.mark.parametrize(
     ("before", "after", "why"),
     [
-        ({"cpu": timed(10.0)}, {}, "have no times for both"),
-        ({"cpu": timed(10.0, count=3)}, {"cpu": timed(5.0)}, "too few runs"),
-        ({"cpu": timed(10.0)}, {"cpu": timed(5.0, others=0.9)}, "the machine was busy"),
-        ({"cpu": timed(10.0, 10.0)}, {"cpu": timed(5.0, 5.0)}, "no difference shown"),
+        ({CPU: timed(10.0)}, {}, "have no times for both"),
+        ({CPU: timed(10.0, count=3)}, {CPU: timed(5.0)}, "too few runs"),
+        ({CPU: timed(10.0)}, {CPU: timed(5.0, others=0.9)}, "the machine was busy"),
+        ({CPU: timed(10.0, 10.0)}, {CPU: timed(5.0, 5.0)}, "no difference shown"),
     ],
 )
 def test_speed_is_claimed_only_where_it_was_shown(
-    manifest: Manifest, before: dict[str, Timed], after: dict[str, Timed], why: str
+    manifest: Manifest, before: Timings, after: Timings, why: str
 ) -> None:
     """In the last case the machine was another one: the original model took half the time as well."""
     assert why in summarize_difference(manifest, manifest, (before, after))[1]
 
 
 def test_speed_of_different_models_is_not_compared(manifest: Manifest) -> None:
-    other = dataclasses.replace(manifest, model=dataclasses.replace(manifest.model, digest="0" * 64))
-    reported = summarize_difference(manifest, other, ({"cpu": timed(10.0)}, {"cpu": timed(5.0)}))[1]
+    other = change_manifest(manifest, model=dataclasses.replace(manifest.sole.model, digest="0" * 64))
+    reported = summarize_difference(manifest, other, ({CPU: timed(10.0)}, {CPU: timed(5.0)}))[1]
     assert "the models, or the names of their files, differ" in reported
 
 
@@ -114,7 +118,7 @@ def test_times_come_from_the_reports_beside_the_bundles(bundle: Path, manifest: 
     write_manifest(bundle, manifest)
     second = tmp_path / "second"
     second.mkdir()
-    write_manifest(second, dataclasses.replace(manifest, bundler="9.9.9"))
+    write_manifest(second, change_manifest(manifest, bundler="9.9.9"))
     for place, latency in ((bundle, 10.0), (second, 5.0)):
         spread = {"median": latency, "low": latency, "high": latency, "count": 50}
         plain = {**spread, "median": 10.0}
@@ -155,7 +159,7 @@ def test_a_pipe_in_place_of_the_times_is_not_waited_for(tmp_path: Path) -> None:
 
 
 def test_a_manifest_with_a_negative_size_can_be_compared(manifest: Manifest) -> None:
-    negative = dataclasses.replace(manifest.variants[0], size=-5)
-    other = dataclasses.replace(manifest, variants=(negative, *manifest.variants[1:]))
+    negative = dataclasses.replace(manifest.sole.variants[0], size=-5)
+    other = change_manifest(manifest, variants=(negative, *manifest.sole.variants[1:]))
     for pair in ((manifest, other), (other, manifest)):
         assert len(summarize_difference(*pair)) == 2

@@ -8,7 +8,7 @@ import pytest
 
 from bundler.reporting.downloads import render_downloads
 from bundler.reporting.report import render_report, write_report
-from tests.unit.reporting.builds import make_downloads, make_report
+from tests.unit.reporting.builds import change_manifest, change_report, make_downloads, make_report
 from tests.unit.reporting.test_report import words
 
 
@@ -19,8 +19,7 @@ def data(manifest, request_of_build):
 
 
 def with_budget(data, megabytes):
-    gate = dataclasses.replace(data.manifest.gate, budget_mb={"download": megabytes})
-    return dataclasses.replace(data, manifest=dataclasses.replace(data.manifest, gate=gate))
+    return change_report(data, manifest=change_manifest(data.manifest, budget_mb={"download": megabytes}))
 
 
 def section(page: str) -> str:
@@ -54,7 +53,7 @@ def test_a_budget_is_drawn_where_there_is_one(data):
 
 
 def test_nothing_of_it_is_shown_for_what_is_installed(data):
-    installed = dataclasses.replace(data, downloads=())
+    installed = change_report(data, downloads=())
     text = words(render_report(installed))
     assert "visit" not in text
     assert "Model size" in text
@@ -71,7 +70,7 @@ def test_programs_get_every_figure(tmp_path, data):
 
 
 def test_an_installed_bundle_leaves_no_such_file(tmp_path, data):
-    write_report(tmp_path, dataclasses.replace(data, downloads=()))
+    write_report(tmp_path, change_report(data, downloads=()))
     assert not (tmp_path / "downloads.json").exists()
 
 
@@ -91,7 +90,7 @@ def test_a_variant_that_this_browser_lacks_stands_among_what_was_not_proven(data
             dataclasses.replace(proven, variant="webgpu", reason=reason),
         ),
     )
-    text = words(render_report(dataclasses.replace(data, manifest=dataclasses.replace(data.manifest, proof=proof))))
+    text = words(render_report(change_report(data, manifest=change_manifest(data.manifest, proof=proof))))
     assert "Variant webnn: not run (Chromium 156.0 cannot run it: no WebNN)." in text
     assert f"Variant webgpu: verified on the host that built it ({reason})." in text
 
@@ -100,6 +99,6 @@ def test_a_variant_that_was_proven_and_not_timed_is_named(data):
     proven, *_ = data.manifest.proof.variants
     variants = (proven, dataclasses.replace(proven, variant="webgpu"))
     proof = dataclasses.replace(data.manifest.proof, variants=variants)
-    text = words(render_report(dataclasses.replace(data, manifest=dataclasses.replace(data.manifest, proof=proof))))
+    text = words(render_report(change_report(data, manifest=change_manifest(data.manifest, proof=proof))))
     assert "Variant webgpu was not timed here." in text
     assert "Variant cpu was not timed here." not in text

@@ -10,7 +10,7 @@ import pytest
 from bundler.reporting.frontier import chart_precisions
 from bundler.reporting.page import SpotChart
 from bundler.reporting.report import render_report
-from tests.unit.reporting.builds import make_report
+from tests.unit.reporting.builds import change_report, make_report
 from tests.unit.reporting.frontiers import make_attempt, make_frontier
 from tests.unit.reporting.test_report import ATTACKS, assert_harmless, words
 
@@ -61,7 +61,7 @@ def test_the_page_says_what_it_was_judged_on_and_how_it_was_timed(data):
 
 def test_an_estimate_is_called_one(data):
     guess = dataclasses.replace(make_frontier(), timing="estimated", how="from the models' sizes", calibration=0)
-    text = words(section(render_report(dataclasses.replace(data, frontiers=(guess,)))))
+    text = words(section(render_report(change_report(data, frontiers=(guess,)))))
     assert "Latency estimated: from the models' sizes." in text
     assert "that calibrated" not in text
 
@@ -119,7 +119,7 @@ def test_without_decibels_the_chart_shows_how_often_the_first_choice_agrees():
 
 def test_fewer_than_two_points_are_no_chart(data):
     alone = dataclasses.replace(make_frontier(), attempts=make_frontier().attempts[:1])
-    page = render_report(dataclasses.replace(data, frontiers=(alone,)))
+    page = render_report(change_report(data, frontiers=(alone,)))
     assert "over latency" not in page
     assert "as it is" not in page
     assert "585 kB" in page or "586 kB" in page
@@ -130,9 +130,7 @@ def test_the_users_own_metric_is_a_column(data):
         dataclasses.replace(item, figures={**item.figures, "word errors": 0.125}) if item.ratio else item
         for item in make_frontier().attempts
     ]
-    page = render_report(
-        dataclasses.replace(data, frontiers=(dataclasses.replace(make_frontier(), attempts=attempts),))
-    )
+    page = render_report(change_report(data, frontiers=(dataclasses.replace(make_frontier(), attempts=attempts),)))
     assert "<bdi>word errors</bdi>" in page
     assert "0.125" in page
 
@@ -142,13 +140,13 @@ def test_odd_figures_break_nothing(data, figure):
     odd = make_attempt("odd", "failed", 1.5, figure, seconds=figure)
     strange = make_attempt("strange", "failed", abs(figure), 20.0)
     frontier = dataclasses.replace(make_frontier(), attempts=(*make_frontier().attempts, odd, strange))
-    page = render_report(dataclasses.replace(data, frontiers=(frontier,)))
+    page = render_report(change_report(data, frontiers=(frontier,)))
     assert_harmless(page)
     assert "nan" not in section(page).replace("nncf", "")
 
 
 def test_two_variants_have_a_part_each(data):
-    page = render_report(dataclasses.replace(data, frontiers=(make_frontier("gpu"), make_frontier("cpu"))))
+    page = render_report(change_report(data, frontiers=(make_frontier("gpu"), make_frontier("cpu"))))
     assert_harmless(page)
     assert section(page).index("<bdi>gpu</bdi>") < section(page).index("<bdi>cpu</bdi>")
 
@@ -160,6 +158,6 @@ def test_hostile_strings_stay_text(data, attack):
         for item in make_frontier().attempts
     )
     frontier = dataclasses.replace(make_frontier(attack), attempts=attempts, how=attack, chosen=attack)
-    page = render_report(dataclasses.replace(data, frontiers=(frontier, frontier)))
+    page = render_report(change_report(data, frontiers=(frontier, frontier)))
     assert_harmless(page)
     assert attack.isprintable() is (attack in words(page))

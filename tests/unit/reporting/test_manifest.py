@@ -10,15 +10,16 @@ from hypothesis import strategies as st
 
 from bundler.model.codec import encode
 from bundler.model.errors import VerificationError
+from bundler.model.runtime import SOLE
 from bundler.reporting.checks import check_output, make_checks
 from bundler.reporting.figures import word_figures
 from bundler.reporting.manifest import make_manifest, read_manifest, render_manifest, write_manifest
 from bundler.verification.integrity import require_integrity
-from tests.unit.reporting.builds import make_output, make_request, write_bundle
+from tests.unit.reporting.builds import change_manifest, make_output, make_request, write_bundle
 
 
 def test_the_manifest_as_people_read_it(manifest, snapshot):
-    text = render_manifest(dataclasses.replace(manifest, bundler="0.0.0"))
+    text = render_manifest(change_manifest(manifest, bundler="0.0.0"))
     assert text.endswith("}\n")
     assert text == snapshot
 
@@ -38,9 +39,10 @@ def test_time_machine_and_order_of_arrival_leave_no_trace(bundle, manifest, requ
         dataclasses.replace(
             outcome, seconds=99.0, cached=True, ingredients={**outcome.ingredients, "machine": "aarch64"}
         )
-        for outcome in reversed(request_of_build.outcomes)
+        for outcome in reversed(request_of_build.components[SOLE].outcomes)
     ]
-    again = make_manifest(bundle, dataclasses.replace(request_of_build, outcomes=later))
+    changed = dataclasses.replace(request_of_build.components[SOLE], outcomes=later)
+    again = make_manifest(bundle, dataclasses.replace(request_of_build, components={SOLE: changed}))
     assert render_manifest(again) == render_manifest(manifest)
 
 
@@ -63,12 +65,12 @@ def test_why_outputs_could_not_be_compared_is_reported():
 
 
 def test_equal_outputs_are_called_equal(manifest):
-    assert manifest.checks[0].equal
-    assert manifest.checks[0].outputs[0].remark == "bit-identical"
+    assert manifest.sole.checks[0].equal
+    assert manifest.sole.checks[0].outputs[0].remark == "bit-identical"
 
 
 def test_comparisons_know_which_step_they_check(manifest):
-    assert [check.after for check in manifest.checks] == ["simplify", "cpu/optimize", "cpu/convert_ort"]
+    assert [check.after for check in manifest.sole.checks] == ["simplify", "cpu/optimize", "cpu/convert_ort"]
 
 
 def test_facts_that_are_not_finite_become_words():
@@ -82,46 +84,48 @@ def test_any_name_survives_the_way_to_disk_and_back(tmp_path_factory, name, outp
     manifest = make_manifest(bundle, make_request(name, output))
     write_manifest(bundle, manifest)
     again = read_manifest(bundle)
-    assert again.model.name == name
-    assert again.checks[0].outputs[0].name == output
+    assert again.sole.model.name == name
+    assert again.sole.checks[0].outputs[0].name == output
 
 
 def test_half_a_surrogate_pair_does_not_break_the_file(bundle, manifest):
-    write_manifest(bundle, dataclasses.replace(manifest, package="a\ud800b"))
+    write_manifest(bundle, change_manifest(manifest, package="a\ud800b"))
     assert read_manifest(bundle).package == "a?b"
 
 
 def test_every_wrong_field_is_named(bundle, manifest):
     data = json.loads(render_manifest(manifest))
-    data["variants"] = "none"
+    data["components"][0]["variants"] = "none"
     data["proof"]["level"] = "perfect"
     data["files"][0]["size"] = "12"
     (bundle / "bundle.json").write_text(json.dumps(data))
     with pytest.raises(VerificationError) as caught:
         read_manifest(bundle)
     text = "\n".join(caught.value.details)
-    assert "variants: " in text
+    assert "components.0.variants: " in text
     assert "proof.level: " in text
     assert "files.0.size: " in text
 
 
 def test_a_missing_field_is_a_damaged_manifest(bundle, manifest):
     data = json.loads(render_manifest(manifest))
-    del data["gate"]
+    del data["components"][0]["gate"]
     (bundle / "bundle.json").write_text(json.dumps(data))
     with pytest.raises(VerificationError, match="not a manifest"):
         read_manifest(bundle)
 
 
 def test_a_newer_schema_asks_for_a_newer_bundler(bundle, manifest):
-    write_manifest(bundle, dataclasses.replace(manifest, schema=4))
-    with pytest.raises(VerificationError, match="schema 4; this bundler reads up to 3"):
+    write_manifest(bundle, change_manifest(manifest, schema=5))
+    with pytest.raises(VerificationError, match="schema 5; this bundler reads up to 4"):
         read_manifest(bundle)
 
 
 def test_a_comparison_may_stand_under_its_own_fact(request_of_build):
     wrapped = [
         dataclasses.replace(outcome, facts={"comparison": outcome.facts}) if outcome.stage == "compare" else outcome
-        for outcome in request_of_build.outcomes
+        for outcome in request_of_build.components[SOLE].outcomes
     ]
-    assert make_checks(request_of_build.plan, wrapped) == make_checks(request_of_build.plan, request_of_build.outcomes)
+    assert make_checks(request_of_build.plan.components[0], wrapped) == make_checks(
+        request_of_build.plan.components[0], request_of_build.components[SOLE].outcomes
+    )

@@ -14,7 +14,7 @@ from bundler.reporting.checks import read_comparison
 from bundler.reporting.placement import chart_placements, find_placement
 from bundler.reporting.report import render_report
 from bundler.reporting.story import describe_proof
-from tests.unit.reporting.builds import make_report
+from tests.unit.reporting.builds import change_report, make_report
 from tests.unit.reporting.test_report import ATTACKS, assert_harmless, words
 
 TAKEN = {
@@ -39,28 +39,29 @@ def data(manifest, request_of_build):
 
 def with_variant(data, *facts, **changes):
     """`data` with a variant `npu` before the others, and a step of its own for each of `facts`."""
-    outcome = data.outcomes[-1]
+    (part,) = data.components
+    outcome = part.outcomes[-1]
     ids = [f"npu/step{number}" for number in range(len(facts))]
     steps = [Step(id=name, stage="optimize", inputs={}, variant="npu") for name in ids]
     outcomes = [dataclasses.replace(outcome, step=name, facts=own) for name, own in zip(ids, facts, strict=True)]
-    npu = dataclasses.replace(data.plan.variants[0], name="npu", **changes)
-    plan = dataclasses.replace(data.plan, steps=(*data.plan.steps, *steps), variants=(npu, *data.plan.variants))
-    return dataclasses.replace(data, plan=plan, outcomes=(*data.outcomes, *outcomes))
+    npu = dataclasses.replace(part.plan.variants[0], name="npu", **changes)
+    plan = dataclasses.replace(part.plan, steps=(*part.plan.steps, *steps), variants=(npu, *part.plan.variants))
+    return change_report(data, plan=plan, outcomes=(*part.outcomes, *outcomes))
 
 
 def test_what_fixed_sizes_would_gain_is_said_to_whoever_asks(data):
     found = {**ESTIMATED, "fixed": {"assigned": 190, "left": 4, "options": ["--dim", "n=1"]}}
-    (placement,) = chart_placements(with_variant(data, found))
+    (placement,) = chart_placements(with_variant(data, found).components[0])
     assert "for example with --dim batch=1 (" in placement.verdict
-    data = dataclasses.replace(data, asker=Asker(project="bundler.toml"))
-    (placement,) = chart_placements(with_variant(data, found))
+    data = change_report(data, asker=Asker(project="bundler.toml"))
+    (placement,) = chart_placements(with_variant(data, found).components[0])
     assert (
         'for example with dimensions = { "batch" = 1 } in bundler.toml, in the table of the model' in placement.verdict
     )
 
 
 def test_a_build_without_accelerators_has_no_such_part(data):
-    assert chart_placements(data) == ()
+    assert chart_placements(data.components[0]) == ()
     assert "Node assignment" not in words(render_report(data))
 
 
@@ -79,7 +80,9 @@ def test_the_split_its_threshold_and_what_was_left_are_shown(data):
 
 
 def test_too_few_nodes_are_said_loudly(data):
-    (placement,) = chart_placements(with_variant(data, ESTIMATED, least_share=0.5, tolerates_shortfall=True))
+    (placement,) = chart_placements(
+        with_variant(data, ESTIMATED, least_share=0.5, tolerates_shortfall=True).components[0]
+    )
     assert placement.tone == "bad"
     assert placement.verdict == (
         "30.9% of the nodes assigned to ExampleNpu (estimated): fewer than the required 50%, which the profile "
@@ -94,7 +97,9 @@ def test_too_few_nodes_stand_among_what_was_not_proven(data):
 
 def test_what_a_device_rounds_away_is_reported_beside_its_proof(data):
     (record,) = [record for record in data.manifest.proof.variants if record.passed][:1]
-    comparison = next(read_comparison(outcome.facts) for outcome in data.outcomes if outcome.stage == "compare")
+    comparison = next(
+        read_comparison(outcome.facts) for outcome in data.components[0].outcomes if outcome.stage == "compare"
+    )
     rounded = tuple(dataclasses.replace(output, sqnr_db=34.62) for output in comparison.outputs)
     proof = VariantProof(
         variant=record.variant,
@@ -104,33 +109,33 @@ def test_what_a_device_rounds_away_is_reported_beside_its_proof(data):
         reason=record.reason,
         figures={},
     )
-    proven, _ = describe_proof(dataclasses.replace(data, proofs=(proof,)))
+    proven, _ = describe_proof(change_report(data, proofs=(proof,)))
     assert proven[0].endswith("Lowest SQNR of its outputs: 34.6 dB.")
 
 
 def test_almost_all_is_not_called_all(data):
     facts = {**TAKEN, "assigned": 99_999, "left": 1}
-    (placement,) = chart_placements(with_variant(data, facts))
+    (placement,) = chart_placements(with_variant(data, facts).components[0])
     assert "99.9% of the nodes" in placement.verdict
 
 
 def test_what_was_compiled_counts_before_what_was_estimated(data):
     found = with_variant(data, TAKEN, ESTIMATED)
-    facts = find_placement(found, found.plan.variants[0])
+    facts = find_placement(found.components[0], found.components[0].plan.variants[0])
     assert facts is not None
     assert (facts.assigned, facts.estimated) == (182, False)
 
 
 def test_the_proof_tells_where_no_step_does(data):
     found = with_variant(data, least_share=0.8)
-    found = dataclasses.replace(found, assignments={"npu": {"ExampleProvider": 90, "OtherProvider": 10}})
-    (placement,) = chart_placements(found)
+    found = change_report(found, assignments={"npu": {"ExampleProvider": 90, "OtherProvider": 10}})
+    (placement,) = chart_placements(found.components[0])
     assert placement.verdict == "90% of the nodes assigned to ExampleProvider; at least 80% required"
 
 
 def test_work_for_the_device_is_named_where_nothing_was_compiled(data):
     prepare = Preparation(kind="cache", thing="TensorRT engine")
-    (placement,) = chart_placements(with_variant(data, prepare=prepare, least_share=0.8))
+    (placement,) = chart_placements(with_variant(data, prepare=prepare, least_share=0.8).components[0])
     assert placement.segments == ()
     assert placement.verdict == "The assignment of nodes is only known on the device; at least 80% required"
     assert placement.facts[0][0] == "Generated on the device"
@@ -165,7 +170,7 @@ def test_odd_facts_break_no_page(data):
 
 
 def test_nodes_that_a_step_counted_are_not_called_uncounted(data):
-    uncounted = dataclasses.replace(data, assignments={})
+    uncounted = change_report(data, assignments={})
     assert "no runtime reported the assignment" in words(render_report(uncounted))
     text = words(render_report(with_variant(uncounted, ESTIMATED)))
     assert "no runtime reported the assignment" not in text

@@ -16,11 +16,20 @@ from bundler.model.measurement import Measurement
 from bundler.model.plan import Decision
 from bundler.model.proof import VariantProof
 from bundler.model.results import Comparison
+from bundler.model.runtime import SOLE
 from bundler.model.stage import Note
 from bundler.reporting.report import render_report, render_timings, write_report
 from bundler.reporting.story import describe_proof, make_cards
 from bundler.support.data import data_root
-from tests.unit.reporting.builds import make_downloads, make_manifest_of, make_output, make_report, make_request
+from tests.unit.reporting.builds import (
+    change_manifest,
+    change_report,
+    make_downloads,
+    make_manifest_of,
+    make_output,
+    make_report,
+    make_request,
+)
 
 VOID = {"meta"}
 ELEMENT_NAMES = """html head meta title style body header main footer section div p h1 h2 h3 span bdi ul li dl dt dd
@@ -108,7 +117,7 @@ def assert_harmless(page: str) -> None:
 def hostile_report(folder, attack):
     request = make_request(attack, attack, attack)
     manifest = make_manifest_of(folder, request)
-    manifest = dataclasses.replace(
+    manifest = change_manifest(
         manifest,
         decisions=(Decision(subject=attack, choice=attack, reason=attack),),
         unstable_outputs=(attack,),
@@ -119,7 +128,7 @@ def hostile_report(folder, attack):
             variants=tuple(dataclasses.replace(v, variant=attack, reason=attack) for v in manifest.proof.variants),
         ),
     )
-    facts = dataclasses.replace(request.facts, operators={attack: 3})
+    facts = dataclasses.replace(request.components[SOLE].facts, operators={attack: 3})
     return make_report(
         manifest,
         request,
@@ -199,7 +208,7 @@ def test_every_part_of_the_story_is_there(data):
 
 
 def test_what_was_not_measured_is_said_with_its_reason(data):
-    bare = dataclasses.replace(data, measurements=(), unmeasured="--no-prove was given", assignments={})
+    bare = change_report(data, measurements=(), unmeasured="--no-prove was given", assignments={})
     text = words(render_report(bare))
     assert "Not measured: --no-prove was given." in text
     assert "Speed was not measured: --no-prove was given." in text
@@ -209,37 +218,37 @@ def test_what_was_not_measured_is_said_with_its_reason(data):
 
 def test_a_slower_bundle_is_called_slower(data):
     slow = Measurement(name="x", variant="cpu", latency_ms=(3.0, 3.1) * 4, baseline_latency_ms=(2.0, 2.1) * 4)
-    text = words(render_report(dataclasses.replace(data, measurements=(slow,))))
+    text = words(render_report(change_report(data, measurements=(slow,))))
     assert "1.5 times slower" in text
 
 
 def test_a_brief_measurement_says_its_runs_and_how_to_get_more(data):
     few = Measurement(name="x", variant="cpu", latency_ms=(1.0, 1.1, 1.2), baseline_latency_ms=(2.0, 2.1))
-    text = words(render_report(dataclasses.replace(data, measurements=(few,), is_brief=True)))
+    text = words(render_report(change_report(data, measurements=(few,), is_brief=True)))
     assert "original model 2.05 ms; medians of 2 and 3 runs" in text
     assert "The build spent about 0.5 s on it: bundler build --measure takes more runs, of every variant." in text
-    assert "--measure" not in words(render_report(dataclasses.replace(data, measurements=(few,))))
+    assert "--measure" not in words(render_report(change_report(data, measurements=(few,))))
 
 
 def test_too_few_runs_are_shown_and_claim_nothing(data):
     few = Measurement(name="x", variant="cpu", latency_ms=(1.0, 1.1), baseline_latency_ms=(2.0, 2.1))
-    page = render_report(dataclasses.replace(data, measurements=(few,)))
+    page = render_report(change_report(data, measurements=(few,)))
     assert "too few runs" in words(page)
     assert "times faster" not in words(page)
     assert page.count('class="dot') >= 4
 
 
 def test_on_a_busy_machine_no_difference_is_claimed(data):
-    (measured,) = data.measurements
+    (measured,) = data.components[0].measurements
     busy = dataclasses.replace(measured, others=0.5)
-    text = words(render_report(dataclasses.replace(data, measurements=(busy,))))
+    text = words(render_report(change_report(data, measurements=(busy,))))
     assert "no difference shown, the machine was busy" in text
     assert "times faster" not in text
 
 
 def test_measurements_that_are_not_finite_do_not_break_the_page(data):
     odd = Measurement(name="x", variant="cpu", latency_ms=(float("nan"),), baseline_latency_ms=(float("inf"), 0.0))
-    assert_harmless(render_report(dataclasses.replace(data, measurements=(odd,))))
+    assert_harmless(render_report(change_report(data, measurements=(odd,))))
 
 
 def test_outputs_equal_to_the_bit_are_the_headline(data):
@@ -247,9 +256,9 @@ def test_outputs_equal_to_the_bit_are_the_headline(data):
         dataclasses.replace(
             check, equal=True, outputs=tuple(dataclasses.replace(o, equal=True, sqnr_db=None) for o in check.outputs)
         )
-        for check in data.manifest.checks
+        for check in data.manifest.sole.checks
     )
-    text = words(render_report(dataclasses.replace(data, manifest=dataclasses.replace(data.manifest, checks=checks))))
+    text = words(render_report(change_report(data, manifest=change_manifest(data.manifest, checks=checks))))
     assert "Equal bit-identical" in text
     assert "Bit-identical: every output, after Simplify, Optimise, Convert to ORT format." in text
     assert "Least signal-to-noise ratio" not in text
@@ -262,9 +271,9 @@ def test_what_could_not_be_judged_has_no_figures(data):
         dataclasses.replace(
             check, outputs=tuple(dataclasses.replace(o, equal=True, unjudged=why) for o in check.outputs), equal=True
         )
-        for check in data.manifest.checks
+        for check in data.manifest.sole.checks
     )
-    unjudged = dataclasses.replace(data, manifest=dataclasses.replace(data.manifest, checks=checks))
+    unjudged = change_report(data, manifest=change_manifest(data.manifest, checks=checks))
     text = words(render_report(unjudged))
     assert "to the bit" not in text
     assert f"not judged: {why}" in text
@@ -273,10 +282,10 @@ def test_what_could_not_be_judged_has_no_figures(data):
 
 
 def test_several_variants_are_distinguished(data):
-    second = dataclasses.replace(data.plan.variants[0], name="gpu")
-    plan = dataclasses.replace(data.plan, variants=(*data.plan.variants, second))
-    faster = dataclasses.replace(data.measurements[0], variant="gpu")
-    two = dataclasses.replace(data, plan=plan, measurements=(*data.measurements, faster))
+    second = dataclasses.replace(data.components[0].plan.variants[0], name="gpu")
+    plan = dataclasses.replace(data.components[0].plan, variants=(*data.components[0].plan.variants, second))
+    faster = dataclasses.replace(data.components[0].measurements[0], variant="gpu")
+    two = change_report(data, plan=plan, measurements=(*data.components[0].measurements, faster))
     text = words(render_report(two))
     assert "Steady-state latency, cpu" in text
     assert "Steady-state latency, gpu" in text
@@ -284,8 +293,8 @@ def test_several_variants_are_distinguished(data):
 
 
 def test_a_bundle_of_a_model_that_nothing_changed(data):
-    manifest = dataclasses.replace(data.manifest, checks=(), decisions=())
-    empty = dataclasses.replace(data, manifest=manifest, outcomes=(), measurements=(), assignments={})
+    manifest = change_manifest(data.manifest, checks=(), decisions=())
+    empty = change_report(data, manifest=manifest, outcomes=(), measurements=(), assignments={})
     text = words(render_report(empty))
     assert "Not compared: no stage changed the model." in text
     assert "No decisions." in text
@@ -293,8 +302,11 @@ def test_a_bundle_of_a_model_that_nothing_changed(data):
 
 
 def test_warnings_come_before_notes(data):
-    noisy = [dataclasses.replace(o, notes=(*o.notes, Note(text="beware", level="warning"))) for o in data.outcomes]
-    text = words(render_report(dataclasses.replace(data, outcomes=noisy)))
+    noisy = [
+        dataclasses.replace(o, notes=(*o.notes, Note(text="beware", level="warning")))
+        for o in data.components[0].outcomes
+    ]
+    text = words(render_report(change_report(data, outcomes=noisy)))
     assert text.index("beware") < text.index("Dropped 7")
 
 
@@ -311,7 +323,13 @@ def test_timings_tell_every_run_and_its_spread(data):
     assert len(measured["values"]) == 60
     assert measured["spread"]["low"] <= measured["spread"]["median"] <= measured["spread"]["high"]
     assert timings["phases"] == {"emit": 1.4, "prove": 6.3}
-    assert timings["steps"][0] == {"step": "inspect", "stage": "inspect", "seconds": 0.31, "cached": True}
+    assert timings["steps"][0] == {
+        "component": SOLE,
+        "step": "inspect",
+        "stage": "inspect",
+        "seconds": 0.31,
+        "cached": True,
+    }
 
 
 def proof_of(variant: str, decibels: float, **changes: object) -> VariantProof:
@@ -326,7 +344,7 @@ def accuracy_tile(data):
 
 
 def test_the_headline_is_the_least_of_all_that_ran(data):
-    reported = accuracy_tile(dataclasses.replace(data, proofs=(proof_of("cpu", 52.0),)))
+    reported = accuracy_tile(change_report(data, proofs=(proof_of("cpu", 52.0),)))
     assert reported.value == "52 dB"
     assert "largest absolute error 0.02" in reported.detail
     assert "in place of" not in reported.detail
@@ -337,27 +355,30 @@ def test_what_ran_on_the_cpu_alone_is_said_in_the_headline(data):
     assert reported.value == "131 dB"
     assert reported.detail.endswith("; for cpu on the CPU instead of its provider")
     rehearsed = tuple(
-        dataclasses.replace(step, options={"providers": [["ExampleProvider", {}]]}) for step in data.plan.steps
+        dataclasses.replace(step, options={"providers": [["ExampleProvider", {}]]})
+        for step in data.components[0].plan.steps
     )
     assert (
         "CPU"
-        not in accuracy_tile(dataclasses.replace(data, plan=dataclasses.replace(data.plan, steps=rehearsed))).detail
+        not in accuracy_tile(
+            change_report(data, plan=dataclasses.replace(data.components[0].plan, steps=rehearsed))
+        ).detail
     )
     unproven = proof_of("cpu", 52.0, comparison=None, passed=None, level="resolved")
-    assert accuracy_tile(dataclasses.replace(data, proofs=(unproven,))).detail == reported.detail
+    assert accuracy_tile(change_report(data, proofs=(unproven,))).detail == reported.detail
 
 
 def test_versions_that_were_not_run_stand_among_what_was_not_verified(data):
     proofs = (proof_of("cpu", 52.0, unrun=("Python 3.11", "Python 3.12")),)
-    _, unproven = describe_proof(dataclasses.replace(data, proofs=proofs))
+    _, unproven = describe_proof(change_report(data, proofs=proofs))
     assert "Variant cpu: not run with Python 3.11, Python 3.12, which the bundle also supports." in unproven
 
 
 def test_what_the_golden_set_cannot_show_was_not_verified(data):
     few = Weakness(kind="few-samples", name="", text="three samples are few")
-    golden = dataclasses.replace(data.manifest.golden, weaknesses=(*data.manifest.golden.weaknesses, few))
-    manifest = dataclasses.replace(data.manifest, golden=golden, synthetic_inputs=True)
-    _, unproven = describe_proof(dataclasses.replace(data, manifest=manifest))
+    golden = dataclasses.replace(data.manifest.sole.golden, weaknesses=(*data.manifest.sole.golden.weaknesses, few))
+    manifest = change_manifest(data.manifest, golden=golden, synthetic_inputs=True)
+    _, unproven = describe_proof(change_report(data, manifest=manifest))
     assert "Output 'boxes' could not be judged: it is empty in every sample." in unproven
     assert "Three samples are few." in unproven
     assert sum("seeded" in line or "synthetic" in line for line in unproven) == 1
@@ -377,9 +398,10 @@ def test_what_the_golden_set_cannot_show_was_not_verified(data):
 def test_only_outputs_that_can_be_judged_are_said_to_be_compared(data, unjudged, reported):
     manifest = data.manifest
     outputs = tuple(
-        dataclasses.replace(output, unjudged=why) for output, why in zip(manifest.golden.outputs, unjudged, strict=True)
+        dataclasses.replace(output, unjudged=why)
+        for output, why in zip(manifest.sole.golden.outputs, unjudged, strict=True)
     )
-    golden = dataclasses.replace(manifest.golden, outputs=outputs)
-    proven, _ = describe_proof(dataclasses.replace(data, manifest=dataclasses.replace(manifest, golden=golden)))
+    golden = dataclasses.replace(manifest.sole.golden, outputs=outputs)
+    proven, _ = describe_proof(change_report(data, manifest=change_manifest(manifest, golden=golden)))
     lines = [line for line in proven if "compared with the original" in line]
     assert [line[: len(reported)] for line in lines] == [reported] if reported else not lines

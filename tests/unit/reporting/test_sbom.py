@@ -14,12 +14,13 @@ from hypothesis import strategies as st
 from packaging.licenses import _spdx
 
 from bundler.model.manifest import ModelRecord, RuntimeRecord
+from bundler.model.runtime import SOLE
 from bundler.reporting.notices import render_notices
 from bundler.reporting.sbom import render_sbom
-from tests.unit.reporting.builds import make_component, make_config, make_facts, sha
+from tests.unit.reporting.builds import make_config, make_dependency, make_facts, sha
 from tests.unit.reporting.library_bill import reference_of, render_by_library
 
-NUMPY = make_component(
+NUMPY = make_dependency(
     name="numpy",
     version="2.4.0",
     licence="BSD-3-Clause AND MIT",
@@ -28,10 +29,10 @@ NUMPY = make_component(
     sha256=sha("numpy"),
     file="wheels/numpy.whl",
 )
-ODD = make_component(
+ODD = make_dependency(
     name="vendor blob", licence="Vendor licence, see file", purl="pkg:generic/blob@1", sha256=None, file=None
 )
-VENDORED = (make_component(), NUMPY, ODD)
+VENDORED = (make_dependency(), NUMPY, ODD)
 
 
 def render(components=VENDORED, name="orientation-linux-x64", model="orientation"):
@@ -39,9 +40,9 @@ def render(components=VENDORED, name="orientation-linux-x64", model="orientation
         name=name,
         version="1.0.0",
         config=make_config(make_facts(model)),
-        model=ModelRecord(name=model, digest=sha("the model"), size=585_532),
+        models={SOLE: ModelRecord(name=model, digest=sha("the model"), size=585_532)},
         runtime=RuntimeRecord(package="onnxruntime", version="1.31.1"),
-        components=components,
+        dependencies=components,
     )
 
 
@@ -67,7 +68,7 @@ WORDS = st.sampled_from(
 JOINTS = st.sampled_from([" AND ", " or ", " WITH ", " ", "  ", "(", ")", " AND (", ") OR "])
 LICENCES = st.lists(st.tuples(WORDS, JOINTS), max_size=3).map(lambda parts: "".join(map("".join, parts)))
 COMPONENTS = st.builds(
-    make_component,
+    make_dependency,
     name=st.text(),
     version=st.sampled_from(["1.0", "2", "10"]),
     licence=LICENCES | WORDS | st.builds("{}{}{}".format, WORDS, JOINTS, WORDS) | st.text(max_size=9),
@@ -85,11 +86,11 @@ def check_against_library(components):
         "name": "orientation-linux-x64",
         "version": "1.0.0",
         "config": make_config(make_facts("orientation")),
-        "model": ModelRecord(name="orientation", digest=sha("the model"), size=585_532),
+        "models": {SOLE: ModelRecord(name="orientation", digest=sha("the model"), size=585_532)},
         "runtime": RuntimeRecord(package="onnxruntime", version="1.31.1"),
     }
     last_of_each = {reference_of(component): component for component in components}
-    assert ours == render_by_library(**given, components=last_of_each.values())
+    assert ours == render_by_library(**given, dependencies=last_of_each.values())
 
 
 @settings(max_examples=200, deadline=None)
@@ -101,7 +102,7 @@ def test_the_text_is_that_of_the_library(components):
 @pytest.mark.parametrize("form", ["{}", "{} AND MIT", "mit or ({})", "GPL-2.0-only WITH {}"])
 def test_every_known_licence_is_written_as_the_library_writes_it(form):
     check_against_library(
-        [make_component(licence=form.format(name), purl=f"pkg:generic/{place}") for place, name in enumerate(SPDX_IDS)]
+        [make_dependency(licence=form.format(name), purl=f"pkg:generic/{place}") for place, name in enumerate(SPDX_IDS)]
     )
 
 
@@ -164,14 +165,14 @@ def test_the_bundle_depends_on_all_that_it_holds():
 @settings(max_examples=25, deadline=None)
 @given(name=st.text(min_size=1), licence=st.text())
 def test_no_name_makes_it_invalid(name, licence):
-    text = render((make_component(name=name, licence=licence),), name=name, model=name)
+    text = render((make_dependency(name=name, licence=licence),), name=name, model=name)
     assert JsonStrictValidator(SchemaVersion.V1_7).validate_str(text) is None
 
 
 def test_notices_hold_each_licence_once(snapshot):
-    twin = make_component(name="onnxruntime-extensions", licence="", purl="pkg:pypi/onnxruntime-extensions@1")
-    silent = make_component(name="silent", licence_text="  \n")
-    text = render_notices("orientation-linux-x64", (NUMPY, twin, make_component(), silent))
+    twin = make_dependency(name="onnxruntime-extensions", licence="", purl="pkg:pypi/onnxruntime-extensions@1")
+    silent = make_dependency(name="silent", licence_text="  \n")
+    text = render_notices("orientation-linux-x64", (NUMPY, twin, make_dependency(), silent))
     assert text.count("MIT License") == 1
     assert text == snapshot
 

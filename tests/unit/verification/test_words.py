@@ -1,5 +1,7 @@
 """What people read of a verification: what ran where, what did not and why, and no level's identifier."""
 
+from dataclasses import replace
+
 import pytest
 
 from bundler.cli.printing import LONGEST_LINE, printable
@@ -57,10 +59,10 @@ def test_a_stand_in_is_not_reported_as_the_device():
 
 
 def test_a_stand_in_that_could_not_be_compared_is_not_reported_as_the_device():
-    record = combine_proofs([prove("cpu", "stand-in")], {"y": "it differs from run to run"})
+    record = combine_proofs([prove("cpu", "stand-in")], {"model": {"y": "it differs from run to run"}})
     (line,) = describe_verification(record)
     assert line.startswith("Ran, and not every output could be checked: cpu on this host in place of the device (")
-    assert " in place of the device " in describe_variants(record.variants, BUILDING_HOST)[0]
+    assert " in place of the device " in describe_variants(record.variants, BUILDING_HOST, record.variants)[0]
 
 
 def test_what_it_was_not_run_with_is_reported_beside_what_it_was():
@@ -96,6 +98,32 @@ def test_a_reason_that_several_share_is_reported_once():
     )
 
 
+def of(component, proof):
+    return replace(proof, component=component)
+
+
+def test_variants_of_several_components_bear_their_names_and_share_what_is_said_of_them():
+    proofs = [of("detect", CPU), of("recognise", CPU)]
+    assert describe_verification(combine_proofs(proofs)) == ("Verified: detect/cpu, recognise/cpu on this host.",)
+    more = [of("detect", HTP), of("detect", CPU), of("recognise", GPU), of("recognise", CPU)]
+    assert describe_verification(combine_proofs(more)) == (
+        "Verified: detect/htp in Qualcomm QNN's emulator; detect/cpu, recognise/cpu on this host.",
+        "Not run: recognise/gpu (its context is generated on the device).",
+    )
+
+
+def test_the_only_component_is_not_named():
+    assert describe_verification(combine_proofs([of("detect", CPU)])) == ("Verified: cpu on this host.",)
+
+
+def test_what_one_component_cannot_judge_is_no_doubt_of_another():
+    record = combine_proofs([of("detect", CPU), of("recognise", CPU)], {"recognise": {"y": "it is random"}})
+    assert [variant.level for variant in record.variants] == ["executed", "ran-unchecked"]
+    assert record.level == "ran-unchecked"
+    failed = combine_proofs([of("detect", CPU), of("recognise", prove("cpu", passed=False, reason="off by 2"))])
+    assert failed.reason == "variant recognise/cpu failed its golden set: off by 2"
+
+
 def test_without_a_proof_nothing_is_claimed():
     assert describe_verification(combine_proofs([])) == (
         "Not run: the bundle was built without verification (--no-prove).",
@@ -114,7 +142,9 @@ def test_a_bundle_of_which_a_part_was_not_run_is_verified_in_part(proofs, name):
 @pytest.mark.parametrize("level", LEVELS)
 def test_no_identifier_of_a_level_is_shown(level):
     record = combine_proofs([prove("first", level, reason="as it says", place="in a box")])
-    reported = " ".join((*describe_verification(record), *describe_variants(record.variants, BUILDING_HOST)))
+    reported = " ".join(
+        (*describe_verification(record), *describe_variants(record.variants, BUILDING_HOST, record.variants))
+    )
     assert not [word for word in PROOF_MEANINGS if word in reported]
 
 
