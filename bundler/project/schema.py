@@ -54,7 +54,7 @@ class ProjectModel(Section):
 
 
 class ComponentModel(Section):
-    """One model of a bundle of several, under the name that applications use: `[bundles.models.detect]`."""
+    """One model of a bundle of several, under the name that applications use."""
 
     path: str = Field(min_length=1)
     """The ONNX file, relative to the project file."""
