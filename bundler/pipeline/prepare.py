@@ -116,6 +116,7 @@ def prepare(request: BuildRequest, workspace: Workspace, listener: Listener) -> 
         lambda name: _prepare_component(parts[name], name, bundle, listener), tuple(parts), workspace.executor
     )
     _check_common(prepared)
+    _check_together(prepared, request.together)
     chosen = request.format or profile.bundle.format
     return PreparedBundle(
         request=request,
@@ -179,6 +180,21 @@ def _check_common(parts: Sequence[Prepared]) -> None:
                 f"{part.title}: {wrong[0]} belongs to the bundle, and this component sets its own",
                 hint="set it for the whole bundle, or make the component a bundle of its own",
             )
+
+
+def _check_together(parts: Sequence[Prepared], together: Sequence[str]) -> None:
+    """Raise `UsageError` where no variant is one that all of these components have."""
+    variants = {
+        part.plan.name: tuple(variant.name for variant in part.plan.variants)
+        for part in parts
+        if part.plan.name in together
+    }
+    if variants and not set.intersection(*map(set, variants.values())):
+        raise UsageError(
+            f"{', '.join(together)} have no variant in common, and are to run together",
+            details=tuple(f"{name} has {', '.join(found)}" for name, found in variants.items()),
+            hint="leave together out, or give them the same variants",
+        )
 
 
 def _resolve(request: BuildRequest, listener: Listener) -> Resolved:
