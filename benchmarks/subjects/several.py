@@ -1,0 +1,68 @@
+"""Several models in one bundle beside a bundle each: the time to build them, and what they weigh."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from bars import set_bar
+from document import Row, Section, Table
+from models import choose, make_ready
+from pairs import alternate, show_number, show_ratio, show_seconds
+from processes import BUNDLER, run_timed
+from workplace import TARGET, Workplace, measure_folder
+
+BAR = 0.7
+MODELS = {"detect": "rapidocr_det", "classify": "rapidocr_cls", "read": "rapidocr_rec"}
+
+
+def measure(workplace: Workplace) -> Section:
+    ready = [make_ready(model, workplace.folder / "models").path for model in choose(tuple(MODELS.values()))]
+    models = dict(zip(MODELS, ready, strict=True))
+    kinds = {"verified": (), "--no-prove": ("--no-prove",)}
+    rows = tuple(_measure(workplace, models, kind, arguments) for kind, arguments in kinds.items())
+    return Section(
+        name="several",
+        title="several models in one bundle",
+        method=(
+            f"`bundler build` of {', '.join(MODELS.values())} for {TARGET} with empty caches of steps: as the components "
+            "of one bundle, and one after another as three bundles, in turns; whole processes."
+        ),
+        tables=(
+            Table(columns=("build", "one bundle", "three bundles", "one over three", "bar", ""), rows=rows),
+            Table(
+                columns=("on disk", "one bundle", "three bundles", "one over three"), rows=(_weigh(workplace, models),)
+            ),
+        ),
+    )
+
+
+def _measure(workplace: Workplace, models: dict[str, Path], kind: str, arguments: tuple[str, ...]) -> Row:
+    def build_one() -> float:
+        workplace.forget_steps()
+        return _build(
+            workplace, "one", *(f"{name}={path}" for name, path in models.items()), "--bundle", "ocr", *arguments
+        )
+
+    def build_three() -> float:
+        workplace.forget_steps()
+        return sum(_build(workplace, "three", str(path), *arguments) for path in models.values())
+
+    pairs = alternate(build_one, build_three, workplace.pick(2, 5))
+    bar = set_bar(kind, pairs.ratios, BAR)
+    shown = show_seconds(pairs.ours), show_seconds(pairs.theirs), show_ratio(pairs)
+    return (kind, *shown, f"at most {show_number(BAR)} times", bar)
+
+
+def _build(workplace: Workplace, folder: str, *arguments: str) -> float:
+    command = [BUNDLER, "build", *arguments, "--target", TARGET, "--output", str(workplace.folder / "several" / folder)]
+    return run_timed([*command, "--progress", "none", "--cache", str(workplace.cache)]).seconds
+
+
+def _weigh(workplace: Workplace, models: dict[str, Path]) -> Row:
+    one, three = workplace.empty("several/one"), workplace.empty("several/three")
+    _build(workplace, "one", *(f"{name}={path}" for name, path in models.items()), "--bundle", "ocr")
+    for path in models.values():
+        _build(workplace, "three", str(path))
+    bundles = ([path for path in folder.iterdir() if path.suffix != ".report"] for folder in (one, three))
+    sizes = [sum(map(measure_folder, found)) for found in bundles]
+    return ("bytes", *(f"{size / 1e6:.1f} MB" for size in sizes), f"{sizes[0] / sizes[1]:.2f}")
