@@ -24,7 +24,7 @@ def measure(workplace: Workplace) -> Section:
         name="several",
         title="several models in one bundle",
         method=(
-            f"`bundler build` of {', '.join(MODELS.values())} for {TARGET} with empty caches of steps: as the components "
+            f"`bundler build` of {', '.join(MODELS.values())} for {TARGET} with empty caches of steps: as components "
             "of one bundle, and one after another as three bundles, in turns; whole processes."
         ),
         tables=(
