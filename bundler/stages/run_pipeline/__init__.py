@@ -1,0 +1,1 @@
+"""Run the user's own pipeline over the components of a bundle, and compare its answers with the original models'."""
