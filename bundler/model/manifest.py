@@ -227,6 +227,24 @@ class ComponentRecord:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PipelineRecord:
+    """What the user's own pipeline, the function `function`, answered with one variant of each component: those called
+    `variant`, and of a component that has none of this name its last. `equal` of its answers on `samples` were those of
+    the original models, where numbers may differ by `absolute` and `relative` times the original's, and a share `least`
+    had to be; `max_absolute` is the largest difference of two numbers.
+    """
+
+    variant: str
+    function: str
+    samples: int
+    equal: int
+    least: float
+    max_absolute: float
+    absolute: float
+    relative: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Manifest:
     """The whole of `bundle.json`. `name` is the bundle's, which `target` is not part of. `files` lists every file of
     the bundle but the manifest itself, by path; `payload` is the folder of `runtime.json` (None where a packed format
@@ -246,6 +264,7 @@ class Manifest:
     files: tuple[FileRecord, ...]
     proof: ProofRecord
     budget_mb: Mapping[str, float] = field(default_factory=dict)
+    pipeline: tuple[PipelineRecord, ...] = ()
 
     @property
     def sole(self) -> ComponentRecord | None:

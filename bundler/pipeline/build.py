@@ -10,6 +10,7 @@ from pathlib import Path
 from bundler.model.attempts import Frontier
 from bundler.model.errors import GateError
 from bundler.model.events import Listener, Reporter
+from bundler.model.manifest import PipelineRecord
 from bundler.model.results import StepOutcome
 from bundler.pipeline.accuracy import find_accuracies
 from bundler.pipeline.assemble import make_runtime_config
@@ -21,7 +22,7 @@ from bundler.pipeline.parallel import run_each
 from bundler.pipeline.place import check_replaceable, put_in_place, staging_folder
 from bundler.pipeline.placement import check_placements, find_placements
 from bundler.pipeline.preloading import preload_on_start
-from bundler.pipeline.prepare import Prepared, prepare
+from bundler.pipeline.prepare import Prepared, PreparedBundle, prepare
 from bundler.pipeline.requests import BuildRequest
 from bundler.pipeline.results import (
     AccuracyResult,
@@ -51,7 +52,13 @@ def build(request: BuildRequest, workspace: Workspace, listener: Listener) -> Bu
     final = request.output / f"{prepared.name}-{prepared.profile.id}"
     check_replaceable(final)
     parts = run_each(lambda part: _build_component(part, workspace, listener), prepared.parts, workspace.executor)
-    bundle = BuiltBundle(prepared=prepared, parts=tuple(parts), config=make_runtime_config(prepared, parts))
+    reporter = Reporter(listener, prepared.title)
+    bundle = BuiltBundle(
+        prepared=prepared,
+        parts=tuple(parts),
+        config=make_runtime_config(prepared, parts),
+        pipeline=_judge_pipeline(prepared, tuple(parts), workspace, reporter),
+    )
     root = workspace.cache.root
     key = bundle_key(bundle)
     summary = recall_bundle(root, final, key)
@@ -59,7 +66,7 @@ def build(request: BuildRequest, workspace: Workspace, listener: Listener) -> Bu
         summary = recall_bundle(root, final, bundle_key(bundle.measured()))
     fresh = summary is None
     if summary is None:
-        summary = _write(bundle, final=final, workspace=workspace, reporter=Reporter(listener, prepared.title))
+        summary = _write(bundle, final=final, workspace=workspace, reporter=reporter)
         remember_bundle(root, final, key, summary)
     return BuildResult(
         **{item.name: getattr(summary, item.name) for item in fields(WrittenBundle)},
@@ -78,6 +85,17 @@ def build(request: BuildRequest, workspace: Workspace, listener: Listener) -> Bu
             part.prepared.label(name): choice for part in parts for name, choice in part.prepared.decisions.items()
         },
     )
+
+
+def _judge_pipeline(
+    prepared: PreparedBundle, parts: tuple[BuiltPart, ...], workspace: Workspace, reporter: Reporter
+) -> tuple[PipelineRecord, ...]:
+    """What the user's own pipeline answers. What runs it is loaded only where there is one."""
+    if prepared.request.pipeline is None:
+        return ()
+    from bundler.pipeline.whole import judge_pipeline  # noqa: PLC0415 - see above
+
+    return judge_pipeline(prepared, parts, workspace, reporter)
 
 
 def _build_component(prepared: Prepared, workspace: Workspace, listener: Listener) -> BuiltPart:

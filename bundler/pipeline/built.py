@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from bundler.model.manifest import PipelineRecord
 from bundler.model.results import StepOutcome
 from bundler.model.runtime import RuntimeConfig
 from bundler.pipeline.prepare import Prepared, PreparedBundle
@@ -20,11 +21,12 @@ class BuiltPart:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BuiltBundle:
-    """All that is written into a bundle: `config` is its `runtime.json`."""
+    """All that is written into a bundle: `config` is its `runtime.json`, `pipeline` what the user's own answered."""
 
     prepared: PreparedBundle
     parts: tuple[BuiltPart, ...]
     config: RuntimeConfig
+    pipeline: tuple[PipelineRecord, ...] = ()
 
     def measured(self) -> BuiltBundle:
         """The same as `--measure` asks for it."""

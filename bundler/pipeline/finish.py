@@ -209,6 +209,7 @@ def _write_manifest(request: FinishRequest, emitted: Emitted) -> tuple[Manifest,
         components={part.prepared.plan.name: _record_component(part, config) for part in request.bundle.parts},
         proof=combine_proofs(()),
         budget_mb={name: limit for name, limit in limits.items() if limit is not None},
+        pipeline=request.bundle.pipeline,
     )
     manifest = make_manifest(request.staged, described)
     return manifest, write_manifest(request.staged, manifest)
@@ -355,6 +356,7 @@ def _summarize(
         golden=manifest.sole.golden if manifest.sole else None,
         reservations=manifest.reservations,
         metrics=tuple(_list_metrics(request)),
+        pipeline=manifest.pipeline,
         first_visits=tuple(
             FirstVisit(
                 variant=label(item.component, item.variant),

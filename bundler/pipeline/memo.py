@@ -37,6 +37,7 @@ def bundle_key(bundle: BuiltBundle) -> str:
             "plan": bundle.prepared.plan,
             "plans": [part.prepared.plan for part in bundle.parts],
             "steps": [{step: outcome.key for step, outcome in part.outcomes.items()} for part in bundle.parts],
+            "pipeline": bundle.pipeline,
             "version": request.version,
             "package_name": request.package_name,
             "prove": request.prove,

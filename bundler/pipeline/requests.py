@@ -31,6 +31,21 @@ MAXIMUM_NAME = 64
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PipelineRequest:
+    """The user's function `entry` of `file`, which runs all components on each file of the folder `samples`. At least a
+    share `least` of its answers must equal those with the original models: two numbers do if they differ by no more
+    than `absolute` and `relative` times the original's.
+    """
+
+    file: Path
+    entry: str
+    samples: Path
+    least: float = 1.0
+    absolute: float = 1e-3
+    relative: float = 1e-2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class BuildRequest:
     """One model for one target. What a command line may say of it says its option here, and nowhere else.
 
@@ -42,7 +57,8 @@ class BuildRequest:
     `origin` where in it (`bundler.toml:7`); both are empty where none does.
 
     `components` are several models in one bundle, by name, as `combine_requests` makes it: each has its own request,
-    and what belongs to the bundle is said by the one that holds them. Those `together` take variants of one name.
+    and what belongs to the bundle is said by the one that holds them. Those `together` take variants of one name;
+    `pipeline` is what an application does with all of them.
     """
 
     model: Path
@@ -168,6 +184,7 @@ class BuildRequest:
     origin: str = ""
     components: Mapping[str, BuildRequest] = field(default_factory=dict)
     together: tuple[str, ...] = ()
+    pipeline: PipelineRequest | None = None
 
     @property
     def where(self) -> str:
@@ -213,6 +230,14 @@ def combine_requests(components: Mapping[str, BuildRequest], name: str, together
                 hint="give every component the same, or make them bundles of their own",
             )
     return replace(first, name=name, components=dict(components), together=tuple(together))
+
+
+def locate_function(text: str, folder: Path) -> tuple[Path, str]:
+    """`file.py:function` as the file, relative to `folder`, and the entry. Raises `UsageError`."""
+    place, colon, name = text.rpartition(":")
+    if not colon or not place.endswith(".py") or not name.isidentifier():
+        raise UsageError(f"{text[:200]!r} does not name a function", hint='name it as "pipeline.py:run"')
+    return folder / place, f":{name}"
 
 
 def list_parts(request: BuildRequest) -> dict[str, BuildRequest]:

@@ -10,7 +10,7 @@ from typing import Any
 
 from bundler.model.attempts import RecordedChoice
 from bundler.model.errors import BundlerError
-from bundler.model.manifest import GoldenRecord, ProofRecord
+from bundler.model.manifest import GoldenRecord, PipelineRecord, ProofRecord
 from bundler.model.plan import BuildPlan
 from bundler.model.proof import Proof, VariantProof
 from bundler.model.results import Comparison
@@ -113,7 +113,8 @@ class WrittenBundle:
     `digest` is the SHA-256 of `bundle.json`, which lists that of every file; sizes are in bytes. `proof` is the lowest
     of `proofs`, the variants' own levels (none without a proof); `unproven` says why the others were not run, and
     `verified` says all of it in words. `golden` is the manifest's record of the golden set; `reservations` say why the
-    bundle must not be shipped. `first_visits` are for what is visited rather than installed.
+    bundle must not be shipped. `pipeline` is what the user's own pipeline answered with each variant. `first_visits`
+    are for what is visited rather than installed.
     """
 
     digest: str
@@ -127,6 +128,7 @@ class WrittenBundle:
     golden: GoldenRecord | None
     reservations: tuple[str, ...]
     metrics: tuple[MetricResult, ...]
+    pipeline: tuple[PipelineRecord, ...]
     first_visits: tuple[FirstVisit, ...]
 
 

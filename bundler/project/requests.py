@@ -13,15 +13,17 @@ from pydantic import BaseModel
 from bundler.model.errors import UsageError
 from bundler.model.options import find_options
 from bundler.pipeline.data import SYNTHETIC
-from bundler.pipeline.requests import BuildRequest, combine_requests
+from bundler.pipeline.requests import BuildRequest, PipelineRequest, combine_requests, locate_function
 from bundler.pipeline.sources import PREFIX
 from bundler.project.fitting import check_fit
 from bundler.project.load import LoadedProject, component_overrides, overrides_for
 from bundler.project.positions import Key
-from bundler.project.schema import ComponentModel, ProjectBundle, ProjectModel
+from bundler.project.schema import ComponentModel, Pipeline, ProjectBundle, ProjectModel
 from bundler.support.reads import announce_look
 
 _FIELDS = {field.name for field in fields(BuildRequest)}
+_OF_THE_WHOLE = frozenset(("together", "pipeline"))
+"""What a bundle says of all its components at once."""
 _LOCATED = frozenset(("samples", "calibration", "preprocessing"))
 """Paths, which are relative to the file."""
 
@@ -51,7 +53,7 @@ def _request_of(
     """What the file, and over it the command line, says of one bundle."""
     if isinstance(entry, ProjectModel):
         return _over(_read_model(loaded, entry, place, target), given)
-    common = {name: getattr(entry, name) for name in _same_fields(entry) if name != "together"}
+    common = {name: getattr(entry, name) for name in _same_fields(entry) if name not in _OF_THE_WHOLE}
     parts = {
         name: _over(replace(_read_model(loaded, model, (*place, "models", name), target), **common), given)
         for name, model in entry.models.items()
@@ -60,7 +62,21 @@ def _request_of(
         request = combine_requests(parts, entry.name, entry.together)
     except UsageError as error:
         raise UsageError(f"{loaded.place(place)}: {error.message}", details=error.details, hint=error.hint) from error
-    return replace(request, origin=loaded.place(place))
+    return replace(request, origin=loaded.place(place), pipeline=_read_pipeline(loaded, entry.pipeline))
+
+
+def _read_pipeline(loaded: LoadedProject, given: Pipeline | None) -> PipelineRequest | None:
+    if given is None:
+        return None
+    file, entry = locate_function(given.python, loaded.root)
+    return PipelineRequest(
+        file=file,
+        entry=entry,
+        samples=loaded.root / given.samples,
+        least=given.least,
+        absolute=given.absolute,
+        relative=given.relative,
+    )
 
 
 def _read_model(loaded: LoadedProject, model: ProjectModel | ComponentModel, place: Key, target: str) -> BuildRequest:

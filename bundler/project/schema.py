@@ -76,6 +76,21 @@ class ComponentModel(Section):
     """The gate of this model, over what targets and the project say."""
 
 
+class Pipeline(Section):
+    """What an application does with all models of a bundle: judged by its answers with the original models."""
+
+    python: str
+    """The function, as `pipeline.py:run`, relative to the project file. It is given the bundle and a sample."""
+    samples: str
+    """Folder of samples, relative to the project file. Each file is one: the arrays of an `.npz`, else its path."""
+    least: float = Field(default=1.0, gt=0, le=1)
+    """Share of the answers that must equal those with the original models."""
+    absolute: float = Field(default=1e-3, ge=0, allow_inf_nan=False)
+    """How much two numbers may differ and still be equal."""
+    relative: float = Field(default=1e-2, ge=0, allow_inf_nan=False)
+    """How much more, in parts of the original's number."""
+
+
 class ProjectBundle(Section):
     """One bundle of several models."""
 
@@ -85,6 +100,8 @@ class ProjectBundle(Section):
     """The models by the names that applications use: lower-case letters, digits and underscores."""
     together: tuple[str, ...] = ()
     """Models that take the variant of one name on a device, all or none: they share memory or weights."""
+    pipeline: Pipeline | None = None
+    """What an application does with all of them, which every variant must answer alike."""
     version: str = "1.0.0"
     """Version of the emitted packages."""
     package_name: str | None = None

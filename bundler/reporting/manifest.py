@@ -23,6 +23,7 @@ from bundler.model.manifest import (
     GoldenRecord,
     Manifest,
     ModelRecord,
+    PipelineRecord,
     ProofRecord,
     RuntimeRecord,
     StageRecord,
@@ -74,6 +75,7 @@ class ManifestRequest:
     components: Mapping[str, RecordedComponent]
     proof: ProofRecord
     budget_mb: Mapping[str, float] = field(default_factory=dict)
+    pipeline: tuple[PipelineRecord, ...] = ()
     known: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -97,6 +99,7 @@ def make_manifest(bundle: Path, request: ManifestRequest) -> Manifest:
         files=list_files(bundle, request.known),
         proof=request.proof,
         budget_mb=request.budget_mb,
+        pipeline=request.pipeline,
     )
 
 

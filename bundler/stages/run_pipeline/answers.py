@@ -15,6 +15,7 @@ from bundler.support.text import visible
 
 MAX_DEPTH: Final = 30
 """Nesting of an answer."""
+_LARGEST: Final = 1 << 1000
 _MAX_SHOWN: Final = 60
 """Characters of a value that a difference shows."""
 
@@ -80,7 +81,10 @@ def compare_answers(first: Any, second: Any, tolerance: Tolerance, place: str = 
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float | complex) and not isinstance(value, bool)
+    """Whether it is one that a double holds: larger integers are compared as they are."""
+    if isinstance(value, int):
+        return not isinstance(value, bool) and abs(value) < _LARGEST
+    return isinstance(value, float | complex)
 
 
 def _compare_numbers(first: Any, second: Any, tolerance: Tolerance, place: str) -> Iterator[Difference]:
