@@ -64,7 +64,7 @@ def judge_pipeline(
 def _find_sources(asked: PipelineRequest, parts: tuple[BuiltPart, ...], workspace: Workspace) -> dict[str, Source]:
     if not asked.file.is_file():
         raise UsageError(
-            f"there is no file {asked.file} with the pipeline", hint='pipeline = { python = "file.py:run" }'
+            f"there is no file {asked.file} with the pipeline", hint="pipeline.python is relative to bundler.toml"
         )
     if not asked.samples.is_dir():
         raise UsageError(

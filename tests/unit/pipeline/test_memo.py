@@ -38,6 +38,7 @@ SUMMARY = BuildSummary(
     ),
     reservations=("calibrated with synthetic inputs",),
     metrics=(MetricResult(variant="cpu", value=0.9, reference=1),),
+    pipeline=(),
     first_visits=(FirstVisit(variant="cpu", build="wasm", size=3, gzip=2, brotli=1),),
     runs=(VerifiedRun(variant="cpu", place="", comparison=Comparison(outputs=(OUTPUT,), samples=8)),),
 )

@@ -18,7 +18,7 @@ def test_runtime_json_of_one_model_is_a_bundle_of_one_component() -> None:
     assert component.name == "model"
     document = encode(component) | {"schema": 3, "target": config.target, "fallback": "report", "telemetry": False}
     old = {key: value for key, value in document.items() if key not in ("name", "golden", "state")}
-    assert decode(RuntimeConfig, upgrade_runtime(old)) == replace(config, name=component.model)
+    assert encode(decode(RuntimeConfig, upgrade_runtime(old))) == encode(replace(config, name=component.model))
 
 
 def test_bundle_json_of_one_model_is_a_bundle_of_one_component(tmp_path: Path) -> None:
