@@ -53,6 +53,9 @@ class LoadReport:
         """Whether this is not the preferred variant."""
         return bool(self.rejected)
 
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {str(self).replace(chr(10), '; ')}>"
+
     def __str__(self) -> str:
         origin = ", from the device's own copy" if self.device_copy else ""
         origin = ", on what was generated on this device" if self.prepared else origin
