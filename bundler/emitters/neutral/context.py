@@ -11,8 +11,9 @@ from bundler.emitters.device import DeviceContext, describe_device
 from bundler.emitters.neutral.deferring import describe_deferral
 from bundler.emitters.neutral.packages import Ingredient, list_ingredients, reports_usage
 from bundler.emitters.payload import describe_recorded_preprocessing
-from bundler.model.runtime import Compatibility, Compiled, ProviderEntry, RuntimeVariant
+from bundler.model.runtime import Compatibility, Compiled, ProviderEntry, RuntimeComponent, RuntimeVariant
 from bundler.model.signature import Port, describe_type
+from bundler.model.state import StateLink
 from bundler.profiles.schema import TargetProfile
 from bundler.providers.graph_optimizers import OPTIMIZER_SEPARATOR
 from bundler.support.text import shorten, visible
@@ -70,18 +71,33 @@ class VariantContext:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ComponentContext:
+    """One model of the bundle; `golden` is the folder of its golden set, `state` a sentence for each link."""
+
+    name: str
+    model: str
+    golden: str
+    inputs: tuple[PortContext, ...]
+    outputs: tuple[PortContext, ...]
+    variants: tuple[VariantContext, ...]
+    preprocessing: tuple[str, ...]
+    state: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Context:
-    """All that the template sees. Text from the model is made printable here; the template escapes it."""
+    """All that the template sees. Text from the model is made printable here; the template escapes it. `together` names
+    the components that run on the variant of one name.
+    """
 
     name: str
     title: str
     summary: str
     format: str
-    inputs: tuple[PortContext, ...]
-    outputs: tuple[PortContext, ...]
-    variants: tuple[VariantContext, ...]
+    components: tuple[ComponentContext, ...]
+    several: bool
+    together: tuple[str, ...]
     ingredients: tuple[Ingredient, ...]
-    preprocessing: tuple[str, ...]
     unsaid: tuple[str, ...]
     strict: bool
     silenced: bool
@@ -95,27 +111,47 @@ class Context:
 def make_context(request: EmitRequest, unsaid: tuple[str, ...] = ()) -> Context:
     """The context of one bundle."""
     config, profile = request.config, request.profile
-    name = visible(shorten(config.model))
-    variants = tuple(_make_variant(variant, profile) for variant in config.variants)
+    name = visible(shorten(config.name))
+    components = tuple(_make_component(component, profile) for component in config.components)
+    variants = [variant for component in components for variant in component.variants]
+    what = f"The ONNX model {name}" if config.sole else f"{len(components)} ONNX models"
     return Context(
         name=name,
         title=f"{name} for {config.target}",
-        summary=f"The ONNX model {name}, built for {visible(profile.title)}.",
+        summary=f"{what}, built for {visible(profile.title)}.",
         format=request.format,
-        inputs=tuple(_make_port(port) for port in config.signature.inputs),
-        outputs=tuple(_make_port(port) for port in config.signature.outputs),
-        variants=variants,
+        components=components,
+        several=config.sole is None,
+        together=config.together,
         ingredients=list_ingredients(profile),
-        preprocessing=describe_recorded_preprocessing(config.preprocessing),
         unsaid=unsaid,
         strict=config.fallback == "strict",
         silenced=reports_usage(profile) and not config.telemetry,
         plugged=any(provider.library for variant in variants for provider in variant.providers),
         optimizers=any(variant.disabled_optimizers for variant in variants),
         deferred=any(variant.deferred for variant in variants),
-        compiled=any(variant.requires.compiled for variant in config.variants),
+        compiled=any(variant.requires.compiled for _, variant in config.pairs),
         device=describe_device(request),
     )
+
+
+def _make_component(component: RuntimeComponent, profile: TargetProfile) -> ComponentContext:
+    return ComponentContext(
+        name=component.name,
+        model=visible(shorten(component.model)),
+        golden=component.golden,
+        inputs=tuple(_make_port(port) for port in component.signature.inputs),
+        outputs=tuple(_make_port(port) for port in component.signature.outputs),
+        variants=tuple(_make_variant(variant, profile) for variant in component.variants),
+        preprocessing=describe_recorded_preprocessing(component.preprocessing),
+        state=tuple(map(_describe_link, component.state)),
+    )
+
+
+def _describe_link(link: StateLink) -> str:
+    initial = {"zeros": "zeros", "constant": f"{link.value:g} everywhere", "file": f"the tensor in {link.file}"}
+    grows = "" if link.grows is None else f"; it grows along axis {link.grows}"
+    return f"{shorten(link.output)} is {shorten(link.input)} of the next call, at first {initial[link.initial]}{grows}"
 
 
 def _make_port(port: Port) -> PortContext:

@@ -21,7 +21,6 @@ from bundler.profiles.schema import Runtime, TargetProfile
 from bundler.support.text import visible
 
 SCHEMA = "1.0"
-COMPONENT = "model"
 MANIFEST = "manifest.json"
 DOCUMENTATION = "docs/ortpackage.md"
 
@@ -44,6 +43,8 @@ _UNSAID = {
     "the runtime's defaults they run, and the graph is another one than the one that was verified",
     "select": "which of a plugin's devices to use",
     "deferred": "what is generated on the device: opened from the package, such a variant starts without it",
+    "together": "which components must run on the variant of one name",
+    "state": "which outputs are inputs of the next call",
     "requires": "the exact versions of the runtime and its plugins, and the minimum share of assigned nodes",
     "integrity": "digests of files: use bundle.json",
 }
@@ -62,23 +63,28 @@ def render_manifest(config: RuntimeConfig, version: str) -> str:
     """The text of `manifest.json`. Variants keep their order: where two fit equally, the runtime takes the first."""
     data = {
         "schema_version": SCHEMA,
-        "package_name": visible(config.model),
+        "package_name": visible(config.name),
         "package_version": visible(version),
         "layout": "portable",
-        "components": {COMPONENT: {"variants": {variant.name: _describe(variant) for variant in config.variants}}},
+        "components": {
+            component.name: {"variants": {variant.name: _describe(variant) for variant in component.variants}}
+            for component in config.components
+        },
     }
     return json.dumps(data, indent=1, ensure_ascii=True, allow_nan=False) + "\n"
 
 
 def list_unsaid(config: RuntimeConfig) -> Iterator[str]:
     """What this configuration has and a package cannot express, one line each."""
-    variants = config.variants
+    variants = [variant for _, variant in config.pairs]
     present = {
         "chain": any(len(variant.providers) > 1 for variant in variants),
         "session": any(variant.session for variant in variants),
         "optimizers": any(variant.disabled_optimizers for variant in variants),
         "select": any(entry.select for variant in variants for entry in variant.providers),
         "deferred": any(variant.prepare for variant in variants),
+        "together": bool(config.together),
+        "state": any(component.state for component in config.components),
     }
     return (text for name, text in _UNSAID.items() if present.get(name, True))
 
@@ -115,7 +121,7 @@ def _release(runtime: Runtime) -> tuple[int, ...]:
 
 
 def _check_entries(config: RuntimeConfig) -> None:
-    found = sorted({key for variant in config.variants for key in variant.session_config if key in _FORBIDDEN})
+    found = sorted({key for _, variant in config.pairs for key in variant.session_config if key in _FORBIDDEN})
     if found:
         _refuse(f"a model package must not set {', '.join(found)}: its reader refuses entries that write files")
 

@@ -20,7 +20,7 @@ from bundler.model.gates import check_gate, describe_failures
 from bundler.model.proof import Proof, VariantProof
 from bundler.model.reference import ReferenceFigures
 from bundler.model.results import Comparison, OutputComparison
-from bundler.model.runtime import Compatibility, Compiled, RuntimeConfig, RuntimeVariant
+from bundler.model.runtime import Compatibility, Compiled, RuntimeComponent, RuntimeConfig, RuntimeVariant
 from bundler.providers.registry import find_by_runtime_name
 from bundler.verification.configuration import load_config
 
@@ -48,20 +48,22 @@ def prove_bundle(request: ProofRequest) -> tuple[VariantProof, ...]:
     """
     config = read_config(request.bundle)
     _check_golden(request.bundle, config)
-    build = f"{config.model} → {config.target}"
+    build = f"{config.name} → {config.target}"
     environments = request.environments or Environments(request.cache_root)
     need = Need(runs="programs", target=config.target, here=True)
     with open_device(request.on, make_opening(request, config, need)) as device:
         if isinstance(device, str):
             return leave_unproven(config, device)
         with open_bench(request, environments, device.facts, build) as bench:
-            return tuple(_prove(variant, config, bench) for variant in config.variants)
+            return tuple(_prove(variant, component, config, bench) for component, variant in config.pairs)
 
 
 def _check_golden(bundle: Path, config: RuntimeConfig) -> None:
     """Raise `VerificationError` where another golden set would be compared with than was recorded."""
-    if record_folder(bundle / "golden").digest != config.golden_digest:
-        raise _not_whole(bundle, "its golden set is not the one that runtime.json names")
+    for component in config.components:
+        if record_folder(bundle / component.golden).digest != component.golden_digest:
+            whose = "its golden set" if config.sole else f"the golden set of {component.name}"
+            raise _not_whole(bundle, f"{whose} is not the one that runtime.json names")
 
 
 def _not_whole(bundle: Path, why: str) -> VerificationError:
@@ -120,39 +122,40 @@ def _is_everywhere(runtime_name: str) -> bool:
     return knowledge.package == RUNTIME and not knowledge.presence.availability
 
 
-def _prove(variant: RuntimeVariant, config: RuntimeConfig, bench: Bench) -> VariantProof:
+def _prove(variant: RuntimeVariant, component: RuntimeComponent, config: RuntimeConfig, bench: Bench) -> VariantProof:
     way = find_way(variant)
     if isinstance(way, str):
-        return make_unproven(variant.name, way)
-    bench.reporter.say(f"verifying variant {variant.name} in {way.environment}")
+        return make_unproven(component.name, variant.name, way)
+    bench.reporter.say(f"verifying variant {config.label(component.name, variant.name)} in {way.environment}")
     try:
         environment = bench.resolve(way.environment)
     except EnvironmentMissingError as error:
-        return make_unproven(variant.name, f"the environment {way.environment} is not available here: {error.message}")
-    return _run(variant, config, bench, way, environment)
+        why = f"the environment {way.environment} is not available here: {error.message}"
+        return make_unproven(component.name, variant.name, why)
+    return replace(_run(variant, component, bench, way, environment), component=component.name)
 
 
 def _run(
-    variant: RuntimeVariant, config: RuntimeConfig, bench: Bench, way: Way, environment: Environment
+    variant: RuntimeVariant, component: RuntimeComponent, bench: Bench, way: Way, environment: Environment
 ) -> VariantProof:
     began = time.perf_counter()
     try:
-        comparison = bench.compare(variant, environment, way.plugin)
+        comparison = bench.compare(component, variant, environment, way.plugin)
     except StageError as error:
         return _judged(variant, way, None, "; ".join((error.message, *error.details[:2])), 0.0)
-    failures = check_gate(comparison, variant.gate, config.unstable_outputs)
+    failures = check_gate(comparison, variant.gate, component.unstable_outputs)
     lines = describe_failures(comparison, failures)
-    comparison = _mark_unjudged(comparison, variant, config)
+    comparison = _mark_unjudged(comparison, variant, component)
     proof = _judged(variant, way, comparison, "; ".join(lines), time.perf_counter() - began)
     runtime = f"{RUNTIME} {environment.versions.get(RUNTIME, variant.requires.runtime)}"
     return replace(proof, ran_on=bench.facts.record(runtime), host=bench.facts.describe())
 
 
-def _mark_unjudged(comparison: Comparison, variant: RuntimeVariant, config: RuntimeConfig) -> Comparison:
+def _mark_unjudged(comparison: Comparison, variant: RuntimeVariant, component: RuntimeComponent) -> Comparison:
     """With what `runtime.json` holds to nothing, of whose values nothing was shown."""
 
     def mark(output: OutputComparison) -> OutputComparison:
-        if variant.gate.of(output.name).judged and output.name not in config.unstable_outputs:
+        if variant.gate.of(output.name).judged and output.name not in component.unstable_outputs:
             return output
         known = output.reference or ReferenceFigures(name=output.name)
         return replace(output, reference=replace(known, unjudged=known.unjudged or NOT_HELD))

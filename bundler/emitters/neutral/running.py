@@ -18,11 +18,12 @@ from bundler.execution.pool import WorkerPool
 from bundler.model.codec import decode
 from bundler.model.events import Reporter
 from bundler.model.results import Comparison
-from bundler.model.runtime import RuntimeVariant
+from bundler.model.runtime import RuntimeComponent, RuntimeVariant
 from bundler.stages.registry import find_stage
 
 STAGE = "compare"
-GOLDEN = "golden/index.json"
+INDEX = "index.json"
+"""What a golden set's folder is read by."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,12 +41,15 @@ class Bench:
         """The environment, made if necessary. Raises `EnvironmentMissingError`."""
         return self.environments.resolve(name, find_stage(STAGE).packages, self.reporter)
 
-    def compare(self, variant: RuntimeVariant, environment: Environment, plugin: str = "") -> Comparison:
-        """The variant's outputs compared with the golden set; `plugin` has its first provider in `environment`.
+    def compare(
+        self, component: RuntimeComponent, variant: RuntimeVariant, environment: Environment, plugin: str = ""
+    ) -> Comparison:
+        """The variant's outputs compared with its component's golden set; `plugin` has its first provider in
+        `environment`.
 
         Raises `StageError`, also when that provider does not come up.
         """
-        inputs = {"model": self.root / variant.model, "golden": self.root / GOLDEN}
+        inputs = {"model": self.root / variant.model, "golden": self.root / component.golden / INDEX}
         size = sum(path.stat().st_size for path in inputs.values())
         with self.pool.lease(environment, keep=False, sandbox=self.sandbox) as worker:
             call = StageCall(

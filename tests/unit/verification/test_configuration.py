@@ -42,26 +42,28 @@ def refuse(bundle: Path, edit: Edit) -> str:
 
 
 def test_what_bundler_writes_is_taken(bundle: Path) -> None:
-    assert [variant.name for variant in load_config(bundle, bundle / "runtime.json").variants] == list(KINDS)
+    assert [variant.name for variant in load_config(bundle, bundle / "runtime.json").components[0].variants] == list(
+        KINDS
+    )
 
 
 def set_in(place: str, key: str, value: Any) -> Edit:
     def edit(config: dict[str, Any]) -> None:
-        config["variants"][0][place][key] = value
+        config["components"][0]["variants"][0][place][key] = value
 
     return edit
 
 
 def set_of_variant(key: str, value: Any) -> Edit:
     def edit(config: dict[str, Any]) -> None:
-        config["variants"][0][key] = value
+        config["components"][0]["variants"][0][key] = value
 
     return edit
 
 
 def set_of_provider(position: int, key: str, value: Any) -> Edit:
     def edit(config: dict[str, Any]) -> None:
-        config["variants"][position]["providers"][0][key] = value
+        config["components"][0]["variants"][position]["providers"][0][key] = value
 
     return edit
 
@@ -96,12 +98,73 @@ def set_of_provider(position: int, key: str, value: Any) -> Edit:
         (set_of_variant("providers", []), "it names no provider"),
         (set_in("requires", "runtime", "1.31.1 @ file:///victim"), "not a version of a runtime"),
         (set_in("requires", "runtime", "--index-url=x"), "not a version of a runtime"),
-        (set_of_variant("session", ["x"]), "runtime.json: variants.0.session"),
-        (set_of_variant("gate", None), "runtime.json: variants.0.gate"),
+        (set_of_variant("session", ["x"]), "runtime.json: components.0.variants.0.session"),
+        (set_of_variant("gate", None), "runtime.json: components.0.variants.0.gate"),
     ],
 )
 def test_what_it_must_not_ask_for_is_refused_and_named(bundle: Path, edit: Edit, said: str) -> None:
     assert said in refuse(bundle, edit)
+
+
+def set_of_component(**values: Any) -> Edit:
+    return lambda config: config["components"][0].update(values)
+
+
+def add_component(**values: Any) -> Edit:
+    return lambda config: config["components"].append({**config["components"][0], **values})
+
+
+def link(source: str, target: str, **more: Any) -> dict[str, Any]:
+    return {"input": target, "output": source, **more}
+
+
+@pytest.mark.parametrize(
+    ("edit", "said"),
+    [
+        (lambda config: config.update(components=[]), "it has no component"),
+        (set_of_component(name="while"), "a keyword"),
+        (set_of_component(name="../../x"), "no identifier"),
+        (set_of_component(variants=[]), "it has no variant"),
+        (set_of_component(golden="../elsewhere"), "its golden set '../elsewhere/index.json': leaves its folder"),
+        (set_of_component(golden="gone"), "its golden set 'gone/index.json' is missing"),
+        (add_component(), "component 'model': given twice"),
+        (add_component(name="class"), "component 'class': 'class' cannot be the name of a component"),
+        (add_component(name="detect", variants=[]), "component 'detect': it has no variant"),
+        (lambda config: config.update(together=["model", "detect"]), "'detect' belongs together with others"),
+        (lambda config: config.update(together=["model"]), "are not two or more names"),
+        (lambda config: config.update(together=["model", "model"]), "are not two or more names"),
+        (set_of_component(state=[link("y", "nothing")]), "'nothing' and 'y' are not an input and an output"),
+        (set_of_component(state=[link("y", "x", grows=9)]), "state 'x': output 'y' has another type or shape"),
+        (set_of_component(state=[link("y", "x"), link("y", "x")]), "state 'x': linked twice"),
+        (
+            set_of_component(state=[link("y", "x", initial="file", file="/etc/passwd")]),
+            "its initial value '/etc/passwd'",
+        ),
+        (set_of_component(state=[link("y", "x", initial="random")]), "components.0.state.0.initial"),
+    ],
+)
+def test_what_is_wrong_with_a_component_is_named(bundle: Path, edit: Edit, said: str) -> None:
+    assert said in refuse(bundle, edit)
+
+
+def test_a_link_between_ports_of_one_type_is_taken(bundle: Path) -> None:
+    config = json.loads((bundle / "runtime.json").read_text("utf-8"))
+    (component,) = config["components"]
+    component["signature"]["outputs"][0]["type"] = component["signature"]["inputs"][0]["type"]
+    names = component["signature"]["outputs"][0]["name"], component["signature"]["inputs"][0]["name"]
+    component["state"] = [link(*names)]
+    (bundle / "linked.json").write_text(json.dumps(config))
+    assert load_config(bundle, bundle / "linked.json").components[0].state[0].output == names[0]
+
+
+def test_an_older_document_is_a_bundle_of_one_component(bundle: Path) -> None:
+    config = json.loads((bundle / "runtime.json").read_text("utf-8"))
+    (component,) = config.pop("components")
+    old = {key: value for key, value in component.items() if key not in ("name", "golden", "state")}
+    (bundle / "old.json").write_text(json.dumps({**config, **old, "schema": 3}))
+    assert (
+        load_config(bundle, bundle / "old.json").components == load_config(bundle, bundle / "runtime.json").components
+    )
 
 
 @pytest.mark.parametrize(
@@ -114,7 +177,9 @@ def test_files_of_variants_are_regular_files_of_the_bundle(bundle: Path, path: s
         os.mkfifo(bundle / "pipe")
 
     def edit(config: dict[str, Any]) -> None:
-        config["variants"][0]["model"] = config["variants"][0]["files"][0]["path"] = path
+        config["components"][0]["variants"][0]["model"] = config["components"][0]["variants"][0]["files"][0]["path"] = (
+            path
+        )
 
     assert "its file" in refuse(bundle, edit)
 

@@ -143,7 +143,7 @@ def test_a_malformed_manifest_is_a_verification_error(bundle: Path, text: str):
 
 
 def test_a_newer_manifest_asks_for_a_newer_bundler(bundle: Path):
-    (bundle / "bundle.json").write_text('{"schema": 4}')
+    (bundle / "bundle.json").write_text('{"schema": 5}')
     with pytest.raises(VerificationError) as caught:
         check_integrity(bundle)
     assert "newer bundler" in (caught.value.hint or "")

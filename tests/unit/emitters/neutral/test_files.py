@@ -18,10 +18,12 @@ from bundler.model.artifacts import record_folder
 from bundler.model.codec import decode
 from bundler.model.errors import UsageError
 from bundler.model.runtime import RuntimeConfig
+from bundler.model.state import StateLink
 from bundler.planning.traits import variant_needs
 from bundler.profiles.resolve import resolve_target
 from tests.support import models
-from tests.support.neutral_bundles import make_files_request, with_config
+from tests.support.bundles import combine_requests, with_component
+from tests.support.neutral_bundles import make_files_request
 
 HOSTILE = "# <script>alert(1)</script> | [x](http://y) `code`\n![i](j)\u202e${1}"
 
@@ -45,13 +47,47 @@ def test_a_bundle_of_the_cpu_alone_has_a_short_readme(tmp_path: Path, snapshot: 
     assert readme(tmp_path / "bundle") == snapshot
 
 
+@pytest.fixture(scope="module")
+def several(tmp_path_factory: pytest.TempPathFactory) -> EmitRequest:
+    made = tmp_path_factory.mktemp("several")
+    requests = {
+        "detect": make_files_request(models.cnn(), made / "cnn", "htp", "cpu"),
+        "recognise": make_files_request(models.mlp(), made / "mlp", "htp", "cpu"),
+    }
+    return combine_requests(requests, name="ocr", together=("detect", "recognise"))
+
+
+def test_several_models_are_one_folder_with_one_readme(
+    several: EmitRequest, tmp_path: Path, snapshot: SnapshotAssertion
+) -> None:
+    EMITTER.emit(several, tmp_path / "bundle")
+    assert readme(tmp_path / "bundle") == snapshot
+    paths = {record.path for record in record_folder(tmp_path / "bundle").files}
+    assert {"golden/detect/index.json", "golden/recognise/index.json"} <= paths
+    assert {variant.model for _, variant in several.config.pairs} <= paths
+
+
+def test_the_readme_names_what_the_next_call_takes(tmp_path: Path) -> None:
+    request = make_files_request(models.mlp(), tmp_path / "made")
+    state = (
+        StateLink(input="x", output="y"),
+        StateLink(input="past", output="present", initial="constant", value=1.5, grows=2),
+    )
+    EMITTER.emit(with_component(request, state=state), tmp_path / "bundle")
+    text = readme(tmp_path / "bundle")
+    assert "- y is x of the next call, at first zeros\n" in text
+    assert "- present is past of the next call, at first 1.5 everywhere; it grows along axis 2\n" in text
+
+
 def test_the_configuration_is_the_request_s(bundle: Path, request_: EmitRequest) -> None:
     assert decode(RuntimeConfig, json.loads((bundle / "runtime.json").read_bytes())) == request_.config
 
 
 def test_every_variant_s_files_are_there_with_their_digests(bundle: Path, request_: EmitRequest) -> None:
     held = {(record.path, record.sha256) for record in record_folder(bundle).files}
-    assert {(file.path, file.sha256) for variant in request_.config.variants for file in variant.files} <= held
+    assert {
+        (file.path, file.sha256) for variant in request_.config.components[0].variants for file in variant.files
+    } <= held
 
 
 def test_the_same_request_gives_the_same_bytes(request_: EmitRequest, bundle: Path, tmp_path: Path) -> None:
@@ -80,7 +116,7 @@ def test_names_of_a_model_are_no_markup(tmp_path: Path) -> None:
     assert not re.search(r"^#[^#\n]*\n(?=!)", text, re.MULTILINE)
     row = next(line for line in text.splitlines() if "alert" in line and line.startswith("|"))
     assert len(re.findall(r"(?<!\\)\|", row)) == 4
-    assert json.loads((tmp_path / "bundle" / "runtime.json").read_bytes())["model"] == HOSTILE
+    assert json.loads((tmp_path / "bundle" / "runtime.json").read_bytes())["components"][0]["model"] == HOSTILE
 
 
 def test_the_plugins_of_a_profile_are_named(tmp_path: Path) -> None:
@@ -120,10 +156,9 @@ NAMES = ("NchwcFusionX", "Odd_Name")
 
 def test_the_optimisers_that_must_not_run_stand_in_the_readme_as_they_are_set(tmp_path: Path) -> None:
     request = make_files_request(models.cnn(), tmp_path / "made", format="ortpackage")
-    variant = dataclasses.replace(request.config.variants[0], disabled_optimizers=NAMES)
-    config = dataclasses.replace(request.config, variants=(variant,))
+    variant = dataclasses.replace(request.config.components[0].variants[0], disabled_optimizers=NAMES)
     (tmp_path / "bundle").mkdir()
-    EMITTER.emit(dataclasses.replace(request, config=config), tmp_path / "bundle")
+    EMITTER.emit(with_component(request, variants=(variant,)), tmp_path / "bundle")
     reported = readme(tmp_path / "bundle")
     row = next(line for line in reported.splitlines() if line.startswith("| `disabled_optimizers`"))
     assert row.replace("\\", "").endswith("| optimization.disable_specified_optimizers | NchwcFusionX;Odd_Name |")
@@ -165,10 +200,10 @@ def test_usage_is_only_said_to_be_reported_by_a_runtime_that_does(
 def test_one_version_of_the_system_is_asked_for(minimum: str, lines: list[str], tmp_path: Path) -> None:
     profile = resolve_target("iphone-16-pro", (f"platform.minimum={minimum}",))
     request = dataclasses.replace(make_files_request(models.cnn(), tmp_path / "made"), profile=profile)
-    (plain,) = request.config.variants
+    (plain,) = request.config.components[0].variants
     needs = variant_needs(profile.variants[0], profile)
     variant = dataclasses.replace(plain, requires=dataclasses.replace(plain.requires, needs=needs))
-    system, *reported = describe_device(with_config(request, variants=(variant,))).needs
+    system, *reported = describe_device(with_component(request, variants=(variant,))).needs
     assert system == f"iOS {minimum} or later on arm64"
     assert [line.partition(" (")[0] for line in reported] == lines
 

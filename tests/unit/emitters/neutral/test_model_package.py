@@ -15,10 +15,12 @@ from bundler.emitters.neutral.emitter import EMITTER
 from bundler.emitters.neutral.model_package import DOCUMENTATION
 from bundler.model.artifacts import record_folder
 from bundler.model.errors import UsageError
+from bundler.pipeline.packages import find_model, parse_package
 from bundler.profiles.resolve import resolve_target
 from bundler.support.data import data_root
 from tests.support import models
-from tests.support.neutral_bundles import make_files_request, with_config
+from tests.support.bundles import combine_requests, with_component
+from tests.support.neutral_bundles import make_files_request
 from tests.support.package_reader import PackageError, open_package
 
 
@@ -45,7 +47,7 @@ def test_the_manifest(package: Path, snapshot: SnapshotAssertion) -> None:
 
 def test_the_variants_keep_their_order(package: Path, request_: EmitRequest) -> None:
     variants = read(package)["components"]["model"]["variants"]
-    assert list(variants) == [variant.name for variant in request_.config.variants]
+    assert list(variants) == [variant.name for variant in request_.config.components[0].variants]
 
 
 def test_the_runtime_opens_it(package: Path) -> None:
@@ -115,9 +117,31 @@ def test_the_web_is_refused(request_: EmitRequest, tmp_path: Path) -> None:
 
 def test_an_entry_that_writes_files_is_refused(request_: EmitRequest, tmp_path: Path) -> None:
     forbidden = {"session.collect_node_memory_stats_to_file": "x"}
-    variant = dataclasses.replace(request_.config.variants[-1], session_config=forbidden)
-    error = refusal(with_config(request_, variants=(variant,)), tmp_path)
+    variant = dataclasses.replace(request_.config.components[0].variants[-1], session_config=forbidden)
+    error = refusal(with_component(request_, variants=(variant,)), tmp_path)
     assert "must not set session.collect_node_memory_stats_to_file" in error.message
+
+
+def test_several_components_are_written_and_read_and_opened_by_the_runtime(tmp_path: Path) -> None:
+    requests = {
+        "detect": make_files_request(models.cnn(), tmp_path / "cnn", "htp", "cpu", format="ortpackage"),
+        "recognise": make_files_request(models.mlp(), tmp_path / "mlp", "cpu", format="ortpackage"),
+    }
+    several = combine_requests(requests, name="ocr", together=("detect", "recognise"))
+    package = tmp_path / "ocr.ortpackage"
+    EMITTER.emit(several, package)
+    opened = open_package(package, component="recognise")
+    assert opened.variants == {
+        "detect": {"htp": "QNNExecutionProvider", "cpu": "CPUExecutionProvider"},
+        "recognise": {"cpu": "CPUExecutionProvider"},
+    }
+    assert opened.folder == package / "models" / "recognise" / "cpu"
+    assert "- which components must run on the variant of one name" in (package / "README.md").read_text("utf-8")
+    for name in requests:
+        found = find_model(parse_package(f"{package}?component={name}"))
+        assert found.model == package / several.config.component(name).variant("cpu").model
+    with pytest.raises(UsageError, match="holds several models: 'detect', 'recognise'"):
+        find_model(parse_package(str(package)))
 
 
 def test_the_documentation_that_is_named_is_there() -> None:

@@ -21,16 +21,17 @@ from bundler.model.errors import EnvironmentMissingError, StageError, Verificati
 from bundler.model.events import Event, ignore
 from bundler.model.proof import VariantProof
 from bundler.model.results import Comparison, OutputComparison
-from bundler.model.runtime import Compatibility, Compiled, RuntimeVariant
+from bundler.model.runtime import Compatibility, Compiled, RuntimeComponent, RuntimeVariant
 from bundler.pipeline.build import build
 from bundler.pipeline.requests import BuildRequest
 from bundler.pipeline.workspace import open_workspace
 from tests.support import models
+from tests.support.bundles import with_component
 from tests.support.neutral_bundles import OPENVINO, QNN, make_files_request
 
 
 def variant(request: EmitRequest, name: str) -> RuntimeVariant:
-    return next(variant for variant in request.config.variants if variant.name == name)
+    return next(variant for variant in request.config.components[0].variants if variant.name == name)
 
 
 def compile_for(base: RuntimeVariant, provider: str, *, native: bool) -> RuntimeVariant:
@@ -204,11 +205,14 @@ def test_a_proof_has_the_versions_that_the_build_locked(
     ours = Environments(tmp_path / "cache", {name: render_pins(older)})
     requires = dataclasses.replace(variant(plain, "cpu").requires, runtime="1.27.0")
     changed = dataclasses.replace(variant(plain, "cpu"), requires=requires)
-    request = dataclasses.replace(plain, config=dataclasses.replace(plain.config, variants=(changed,)))
+    request = with_component(plain, variants=(changed,))
     EMITTER.emit(request, tmp_path / "bundle")
     used: list[Environment] = []
 
-    def compare(_: Bench, __: RuntimeVariant, environment: Environment, ___: str) -> Comparison:
+    def compare(
+        _: Bench, __: RuntimeComponent, ___: RuntimeVariant, environment: Environment, plugin: str
+    ) -> Comparison:
+        del plugin
         used.append(environment)
         return output()
 
