@@ -11,7 +11,7 @@ from bundler.execution.sources import Source, digest_source, source_of
 from bundler.model.errors import GateError, UsageError
 from bundler.model.events import Reporter
 from bundler.model.manifest import PipelineRecord
-from bundler.model.plan import HOST, MODEL, Step, VariantPlan
+from bundler.model.plan import MODEL, Step, VariantPlan
 from bundler.pipeline.built import BuiltPart
 from bundler.pipeline.prepare import PreparedBundle
 from bundler.pipeline.requests import PipelineRequest
@@ -45,7 +45,7 @@ def judge_pipeline(
     sources = _find_sources(asked, parts, workspace)
     records = []
     for choice in _list_choices(parts):
-        elsewhere = [name for name, step in choice.comparisons.items() if step.environment != HOST]
+        elsewhere = [name for name, step in choice.comparisons.items() if step.options.get("plugins")]
         if elsewhere:
             reporter.say(f"your pipeline was not run with variant {choice.name}: {elsewhere[0]} runs in emulation here")
             continue
@@ -108,7 +108,7 @@ def _make_step(asked: PipelineRequest, choice: _Choice, parts: tuple[BuiltPart, 
             "relative": asked.relative,
             "components": [_describe_component(part, choice) for part in parts],
         },
-        title=f"Run your pipeline with {choice.name}",
+        title=f"Run your pipeline with variant {choice.name}",
         reason="the project names it",
     )
 
