@@ -22,7 +22,7 @@ from bundler.pipeline.parallel import run_each
 from bundler.pipeline.place import check_replaceable, put_in_place, staging_folder
 from bundler.pipeline.placement import check_placements, find_placements
 from bundler.pipeline.preloading import preload_on_start
-from bundler.pipeline.prepare import Prepared, PreparedBundle, prepare
+from bundler.pipeline.prepare import Prepared, PreparedBundle, name_component, prepare
 from bundler.pipeline.requests import BuildRequest
 from bundler.pipeline.results import (
     AccuracyResult,
@@ -100,6 +100,11 @@ def _judge_pipeline(
 
 def _build_component(prepared: Prepared, workspace: Workspace, listener: Listener) -> BuiltPart:
     """Run a component's steps, and hold it to its gates."""
+    with name_component(prepared.prefix.rstrip("/")):
+        return _run_steps(prepared, workspace, listener)
+
+
+def _run_steps(prepared: Prepared, workspace: Workspace, listener: Listener) -> BuiltPart:
     reporter = Reporter(listener, prepared.title)
     for note in prepared.plan.notes:
         reporter.pass_on(note)

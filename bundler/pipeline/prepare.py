@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import copy
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -12,7 +14,7 @@ from bundler.emitters.contract import Runnable
 from bundler.emitters.registry import check_format, find_writer
 from bundler.execution.executor import Source
 from bundler.model.attempts import Frontier, RecordedChoice
-from bundler.model.errors import UsageError
+from bundler.model.errors import BundlerError, UsageError
 from bundler.model.events import Listener, Reporter, ignore
 from bundler.model.facts import ModelFacts
 from bundler.model.plan import MODEL, BuildPlan, ComponentPlan, Decision
@@ -140,6 +142,11 @@ class _BundleContext:
 
 
 def _prepare_component(request: BuildRequest, name: str, bundle: _BundleContext, listener: Listener) -> Prepared:
+    with name_component(name if bundle.several else ""):
+        return _prepare_named(request, name, bundle, listener)
+
+
+def _prepare_named(request: BuildRequest, name: str, bundle: _BundleContext, listener: Listener) -> Prepared:
     resolved = _resolve(request, ignore)
     target = resolved.profile.id
     title = f"{bundle.name}/{name} → {target}" if bundle.several else f"{bundle.name} → {target}"
@@ -159,6 +166,19 @@ def _prepare_component(request: BuildRequest, name: str, bundle: _BundleContext,
         plan_request=plan_request,
         prefix=f"{name}/" if bundle.several else "",
     )
+
+
+@contextmanager
+def name_component(name: str) -> Iterator[None]:
+    """An error in the block is about the component `name` (empty: the only one), and says so."""
+    try:
+        yield
+    except BundlerError as error:
+        if not name or f"/{name} →" in error.message:
+            raise
+        named = copy.copy(error)
+        named.message = f"{name}: {error.message}"
+        raise named from error
 
 
 _OF_COMPONENT = frozenset(

@@ -1,0 +1,157 @@
+"""Several models in one bundle, from the command line and from a project file, to a verified Python bundle."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import onnx.parser
+import pytest
+
+from tests.support.command_line import ONE_PYTHON, CommandLine
+
+HEAD = '<ir_version: 8, opset_import: ["" : 17]>'
+GROW = f"{HEAD} grow (float[n, 3] x) => (float[n, 3] y) <float factor = {{2.1}}> {{ y = Mul(x, factor) }}"
+LEAN = f"{HEAD} lean (float[n, 3] x) => (float[n, 3] z) <float half = {{0.3}}> {{ y = Sin(x) z = Mul(y, half) }}"
+
+PROJECT = """
+targets = ["linux-x64"]
+
+[[bundles]]
+name = "pair"
+models.grow.path = "grow.onnx"
+models.lean.path = "lean.onnx"
+pipeline = { python = "pipeline.py:run", samples = "pages" }
+
+[overrides."*"]
+python = { versions = %s }
+"""
+
+PIPELINE = """
+def run(bundle, sample):
+    grown = bundle.grow.run(x=sample["x"]).y
+    return {"sum": grown.sum(), "rows": bundle.lean.run(x=grown).z}
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    for name, text in (("grow", GROW), ("lean", LEAN)):
+        onnx.save(onnx.parser.parse_model(text), tmp_path / f"{name}.onnx")
+    return tmp_path
+
+
+def read(path: Path) -> Any:
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+@pytest.mark.quick
+def test_models_with_names_become_one_verified_bundle(warm: CommandLine, folder: Path) -> None:
+    models = [f"{name}={folder / name}.onnx" for name in ("grow", "lean")]
+    arguments = ("--bundle", "pair", "-t", "linux-x64", "--set", ONE_PYTHON, "-o", folder / "out", "--dim", "n=2")
+    built = warm.run("build", *models, *arguments).expect(0)
+    assert "Verified: grow/cpu, lean/cpu on this host" in built.out
+    bundle = folder / "out" / "pair-linux-x64"
+    manifest = read(bundle / "bundle.json")
+    assert [component["name"] for component in manifest["components"]] == ["grow", "lean"]
+    assert {(record["component"], record["level"]) for record in manifest["proof"]["variants"]} == {
+        ("grow", "executed"),
+        ("lean", "executed"),
+    }
+    config = read(bundle / "pair" / "payload" / "runtime.json")
+    assert [component["golden"] for component in config["components"]] == ["golden/grow", "golden/lean"]
+    assert [size["size"] for component in config["components"] for size in component["fixed_sizes"]] == [2, 2]
+    code = (
+        "import numpy as np; from pair import Bundle\n"
+        "with Bundle.open() as bundle:\n"
+        "    grown = bundle.grow.run(x=np.ones((2, 3), np.float32)).y\n"
+        "    print(bundle.lean.run(x=grown).z.tolist())"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-c", code], cwd=bundle, capture_output=True, text=True, check=True, timeout=120
+    )
+    assert json.loads(ran.stdout) == [[pytest.approx(0.25896, abs=1e-4)] * 3] * 2
+    shown = warm.run("verify", bundle).expect(0)
+    assert "Verified: grow/cpu, lean/cpu on this host" in shown.out
+
+
+@pytest.mark.quick
+def test_only_the_steps_of_the_model_that_changed_run_again(warm: CommandLine, folder: Path) -> None:
+    models = [f"{name}={folder / name}.onnx" for name in ("grow", "lean")]
+    arguments = ("--bundle", "pair", "-t", "linux-x64", "--set", ONE_PYTHON, "-o", folder / "out")
+    warm.run("build", *models, *arguments, "--no-prove").expect(0)
+    onnx.save(onnx.parser.parse_model(GROW.replace("{2.1}", "{2.5}")), folder / "grow.onnx")
+    plan = warm.run("plan", *models, *arguments[:-2], "--json").expect(0).document
+    states = {step["id"]: step["state"] for step in plan["steps"]}
+    assert {state for step, state in states.items() if step.startswith("lean/")} == {"cached"}
+    assert "cached" not in {state for step, state in states.items() if step.startswith("grow/")}
+
+
+@pytest.mark.quick
+def test_a_project_names_what_runs_all_models(warm: CommandLine, folder: Path) -> None:
+    versions = ONE_PYTHON.partition("=")[2]
+    (folder / "bundler.toml").write_text(PROJECT % versions)
+    (folder / "pipeline.py").write_text(PIPELINE)
+    (folder / "pages").mkdir()
+    for number in range(2):
+        np.savez(folder / "pages" / f"{number}.npz", x=np.full((1, 3), number, np.float32))
+    here = CommandLine(cache=warm.cache, env=warm.env, cwd=folder)
+    built = here.run("build").expect(0)
+    assert "pipeline.py:run answered as with the original models on 2 of 2 samples" in built.out
+    (record,) = read(folder / "dist" / "pair-linux-x64" / "bundle.json")["pipeline"]
+    assert (record["variant"], record["function"], record["equal"]) == ("cpu", "pipeline.py:run", 2)
+    assert str(folder) not in json.dumps(record)
+
+
+@pytest.mark.quick
+def test_answers_that_change_with_the_bundle_keep_it_from_being_built(warm: CommandLine, folder: Path) -> None:
+    """The pipeline sees a difference that is within every model's own gate."""
+    (folder / "bundler.toml").write_text(
+        (PROJECT % ONE_PYTHON.partition("=")[2]).replace('"pages" }', '"pages", absolute = 0, relative = 0 }')
+        + '\n[overrides."*".precision]\nmethod = "fp16"\n'
+    )
+    (folder / "pipeline.py").write_text(PIPELINE)
+    (folder / "pages").mkdir()
+    np.savez(folder / "pages" / "0.npz", x=np.full((1, 3), 0.1, np.float32))
+    refused = CommandLine(cache=warm.cache, env=warm.env, cwd=folder).run("build").expect(7)
+    assert "your pipeline answers otherwise with variant cpu than with the original models" in refused.err
+    assert "0 of 1 answers are equal, and 100% have to be" in refused.err
+    assert not (folder / "dist").exists() or not list((folder / "dist").iterdir())
+
+
+@pytest.mark.quick
+def test_an_error_names_the_component_that_it_is_about(warm: CommandLine, folder: Path) -> None:
+    lean = onnx.parser.parse_model(f"{HEAD} lean (float[3] x) => (float[3] z) {{ z = Sin(x) }}")
+    onnx.save(lean, folder / "lean.onnx")
+    models = [f"{name}={folder / name}.onnx" for name in ("grow", "lean")]
+    arguments = ("--bundle", "pair", "-t", "linux-x64", "-o", folder / "out", "--set", "precision.method=fp16")
+    refused = warm.run("build", *models, *arguments).expect(6)
+    assert "error: lean: nothing to convert: it has no 32-bit float" in refused.err
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (("grow=grow.onnx", "lean.onnx"), "grow=grow.onnx has the name of a component, and lean.onnx has none"),
+        (("grow=grow.onnx", "lean=lean.onnx"), "a bundle of several models has no name yet"),
+        (("run=grow.onnx", "lean=lean.onnx", "--bundle", "x"), "'run' cannot be the name of a component"),
+        (("a=grow.onnx", "b=lean.onnx", "--bundle", "x", "--dim", "m=1"), "no component has a dynamic dimension"),
+        (("a=grow.onnx", "b=lean.onnx", "--bundle", "x", "--shape", "x=1,3"), "a, b have an input"),
+        (("a=grow.onnx", "b=lean.onnx", "--bundle", "x", "--samples", "."), "has nothing for component a"),
+        (("a=grow.onnx", "b=none.onnx", "--bundle", "x"), "none.onnx"),
+    ],
+)
+def test_what_is_wrong_with_components_is_said(
+    warm: CommandLine, folder: Path, arguments: tuple[str, ...], text: str
+) -> None:
+    here = CommandLine(cache=warm.cache, env=warm.env, cwd=folder)
+    refused = here.run("build", *arguments, "-t", "linux-x64")
+    assert refused.code in (2, 3)
+    assert text in refused.err
+    assert "hint: " in refused.err
