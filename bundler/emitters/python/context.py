@@ -59,7 +59,6 @@ class ComponentContext:
     name: str
     model_class: str
     outputs_class: str
-    model: str
     summary: str
     inputs: tuple[PortContext, ...]
     outputs: tuple[PortContext, ...]
@@ -150,7 +149,7 @@ def _summarise(config: RuntimeConfig, title: str) -> str:
     """What is in the bundle, and what it is built for."""
     if config.sole:
         return f"The ONNX model {shorten(config.sole.model)}, built for {title}."
-    *others, last = [shorten(component.model) for component in config.components]
+    *others, last = [component.name for component in config.components]
     return f"The ONNX models {', '.join(others)} and {last}, built for {title}."
 
 
@@ -166,20 +165,21 @@ def _list_exports(components: tuple[ComponentContext, ...]) -> tuple[str, ...]:
 
 def _make_components(config: RuntimeConfig, title: str) -> tuple[ComponentContext, ...]:
     if config.sole:
-        return (_make_component(config.sole, ("Model", "Outputs"), title),)
+        return (_make_component(config.sole, ("Model", "Outputs"), title, several=False),)
     classes = name_classes([component.name for component in config.components])
-    return tuple(_make_component(*pair, title) for pair in zip(config.components, classes, strict=True))
+    return tuple(_make_component(*pair, title, several=True) for pair in zip(config.components, classes, strict=True))
 
 
-def _make_component(component: RuntimeComponent, classes: tuple[str, str], title: str) -> ComponentContext:
-    signature = component.signature
+def _make_component(
+    component: RuntimeComponent, classes: tuple[str, str], title: str, *, several: bool
+) -> ComponentContext:
+    signature, name = component.signature, component.name if several else shorten(component.model)
     inputs = _make_ports(signature.inputs, "input", RESERVED_INPUTS | set(classes))
     return ComponentContext(
         name=component.name,
         model_class=classes[0],
         outputs_class=classes[1],
-        model=shorten(component.model),
-        summary=f"The ONNX model {shorten(component.model)}, built for {title}.",
+        summary=f"The ONNX model {name}, built for {title}.",
         inputs=inputs,
         outputs=_make_ports(signature.outputs, "output", RESERVED_OUTPUTS),
         batch=find_batch(signature),

@@ -11,8 +11,10 @@ import sys
 import zipfile
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from bundler import api
 from bundler.devices.emulation import find_emulator
 from bundler.emitters.contract import EmitRequest, ProofRequest
 from bundler.emitters.python.emitter import EMITTER
@@ -20,11 +22,14 @@ from bundler.emitters.registry import emitter_names, find_emitter
 from bundler.model.artifacts import record_folder
 from bundler.model.errors import UsageError, VerificationError
 from bundler.model.events import ignore
+from bundler.model.measurement import Timing
 from bundler.model.proof import Emitted
 from bundler.model.runtime import Compatibility
 from bundler.profiles.resolve import resolve_target
+from tests.integration.python.packages import Package, imported
 from tests.support import models
 from tests.support.bundles import (
+    combine_requests,
     make_request,
     make_variant,
     model_artifact,
@@ -32,6 +37,7 @@ from tests.support.bundles import (
     sole_component,
     with_variants,
 )
+from tests.support.command_line import ONE_PYTHON
 
 HERE = f"{sys.version_info.major}.{sys.version_info.minor}"
 
@@ -49,8 +55,8 @@ def emit(request: EmitRequest, format_: str, folder: Path) -> tuple[Path, Emitte
     return bundle, emitted
 
 
-def _ask(bundle: Path, root: Path, model: Path | None = None) -> ProofRequest:
-    return ProofRequest(bundle=bundle, cache_root=root, listener=ignore, model=model)
+def _ask(bundle: Path, root: Path, **models: Path) -> ProofRequest:
+    return ProofRequest(bundle=bundle, cache_root=root, listener=ignore, models=models)
 
 
 def prove(request: EmitRequest, bundle: Path) -> dict[str, object]:
@@ -70,6 +76,51 @@ def test_a_bundle_is_proven_in_its_own_runtime_and_is_the_same_each_time(
     assert found["comparison"].samples >= 1  # type: ignore[attr-defined]
     assert record_folder(bundle) == record_folder(again), "a proof leaves nothing behind"
     assert {component.name for component in emitted.dependencies} >= {"onnxruntime", "numpy"}
+
+
+@pytest.fixture(scope="module")
+def several(request_: EmitRequest, tmp_path_factory: pytest.TempPathFactory) -> EmitRequest:
+    other = make_request(models.mlp(), tmp_path_factory.mktemp("other"), name="tiny mlp")
+    return combine_requests({"detect": request_, "classify": other}, name="tiny two")
+
+
+@pytest.mark.parametrize("format_", ["dir", "wheel", "pex"])
+def test_several_models_are_proven_by_component(several: EmitRequest, tmp_path: Path, format_: str) -> None:
+    bundle, emitted = emit(several, format_, tmp_path)
+    assert emitted.package == "tiny_two"
+    proofs = EMITTER.prove(_ask(bundle, several.environments.root))
+    found = [(proof.component, proof.variant, proof.level, proof.passed) for proof in proofs]
+    assert found == [(name, "cpu", "executed", True) for name in ("detect", "classify")]
+
+
+def test_several_models_are_timed_by_component(several: EmitRequest, tmp_path: Path) -> None:
+    bundle, _ = emit(several, "dir", tmp_path)
+    ask = _ask(bundle, several.environments.root, detect=several.components["detect"].artifacts["cpu"][0].path)
+    beside, alone = EMITTER.measure(dataclasses.replace(ask, timing=Timing(seconds=0.5)))
+    assert [(times.component, times.variant) for times in (beside, alone)] == [("detect", "cpu"), ("classify", "cpu")]
+    assert beside.latency_ms
+    assert beside.baseline_latency_ms
+    assert alone.latency_ms
+    assert not alone.baseline_latency_ms
+
+
+def test_several_models_are_built_and_opened(shared: Path, tmp_path: Path) -> None:
+    """By the same API that builds one, in the runtime of this environment."""
+    made = {"detect": models.cnn(), "classify": models.mlp(), "read": models.token_encoder()}
+    saved = {name: models.save(model, tmp_path, f"{name}.onnx") for name, model in made.items()}
+    parts = {
+        name: api.BuildRequest(model=model, target="linux-x64", output=tmp_path / "dist", overrides=(ONE_PYTHON,))
+        for name, model in saved.items()
+    }
+    request = api.combine_requests(parts, name="ocr", together=("detect", "read"))
+    result = api.build(request, api.Settings(cache=str(shared / "cache")))
+    package = Package(root=result.bundle, name="ocr", cache=tmp_path / "user-cache")
+    with imported(package) as module, module.Bundle.open() as bundle:
+        assert {name: report.variant for name, report in bundle.report.items()} == dict.fromkeys(made, "cpu")
+        assert all(test.passed for test in bundle.self_test().values())
+        assert bundle.classify.run(x=np.ones((2, 8), np.float32)).y.shape == (2, 4)
+    assert [proof.passed for proof in EMITTER.prove(_ask(result.bundle, shared / "cache"))] == [True] * 3
+    assert api.verify(result.bundle, settings=api.Settings(cache=str(shared / "cache"))).proof == "executed"
 
 
 def test_the_folder_installs_with_no_index_and_runs(request_: EmitRequest, tmp_path: Path) -> None:
@@ -173,7 +224,7 @@ def test_unknown_names_are_reported(request_: EmitRequest, tmp_path: Path) -> No
 def test_a_bundle_is_timed_beside_the_raw_model(request_: EmitRequest, tmp_path: Path) -> None:
     bundle, _ = emit(request_, "dir", tmp_path)
     source = model_outcome(request_).path
-    (measured,) = EMITTER.measure(_ask(bundle, request_.environments.root, source))
+    (measured,) = EMITTER.measure(_ask(bundle, request_.environments.root, model=source))
     assert measured.variant == sole_component(request_).variants[0].name
     assert len(measured.opening_ms) == len(measured.baseline_opening_ms) > 0
     assert len(measured.latency_ms) == len(measured.baseline_latency_ms) > 0

@@ -407,7 +407,7 @@ class TestEnding:
 class TestCommandLine:
     def test_info_shows_each_component(self, package: Package) -> None:
         text = package.call("info").stdout
-        assert text.startswith("ocr for linux-x64\n\ncomponent detect: tiny detect\ninputs\n  image: float32")
+        assert text.startswith("ocr for linux-x64\n\ncomponent detect\ninputs\n  image: float32")
         found = package.ask("info", "--json")
         assert found["name"] == "ocr"
         assert found["components"]["classify"]["variants"] == {"cpu": None}

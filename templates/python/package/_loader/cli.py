@@ -84,7 +84,7 @@ def print_info(models: Models, options: Any) -> int:
     print(f"{components[0].bundle['name']} for {components[0].bundle['target']}")
     for model, component in zip(models, components, strict=True):
         if model.pins.component:
-            print(f"\ncomponent {component.name}: {component.data['model']}")
+            print(f"\ncomponent {component.name}")
         _print_component(component, found[component.name]["variants"])
     print("\n" if models[0].pins.component else "", end="")
     print(f"runtime\n  onnxruntime {ort.__version__}, Python {platform.python_version()}, {platform.platform()}")

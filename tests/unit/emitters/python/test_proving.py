@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import sys
 import zipfile
@@ -11,6 +12,7 @@ import pytest
 
 from bundler.devices import programs
 from bundler.devices.local import LocalDevice, see_facts
+from bundler.emitters.payload import render_config
 from bundler.emitters.python.launching import Launch
 from bundler.emitters.python.layout import Layout, read_layout
 from bundler.emitters.python.proving import run_self_test
@@ -95,6 +97,26 @@ def test_a_configuration_that_is_none_is_a_damaged_bundle(tmp_path: Path, text: 
     (tmp_path / "net" / "payload" / "runtime.json").write_text(text)
     with pytest.raises(VerificationError, match="not a complete Python bundle"):
         read_layout(tmp_path)
+
+
+def test_a_bundle_of_an_earlier_bundler_is_read_as_one_component(layout: Layout, tmp_path: Path) -> None:
+    data = json.loads(render_config(layout.config))
+    (component,) = data.pop("components")
+    (tmp_path / "net" / "payload").mkdir(parents=True)
+    (tmp_path / "net" / "payload" / "runtime.json").write_text(json.dumps({**data, **component, "schema": 3}))
+    assert read_layout(tmp_path).config.sole == layout.config.sole
+
+
+def test_what_is_reported_is_read_by_component(layout: Layout) -> None:
+    (component,) = layout.config.components
+    names = ("detect", "classify")
+    components = tuple(dataclasses.replace(component, name=name) for name in names)
+    several = dataclasses.replace(layout, config=dataclasses.replace(layout.config, components=components))
+    passed = {"variant": "cpu", "status": "passed", "reason": "", "figures": {}, "outputs": [], "samples": 1}
+    answer = {"variants": [{**passed, "component": "classify"}, passed]}
+    proofs = run_self_test(several, say(f"print({json.dumps(answer)!r})"))
+    assert [(proof.component, proof.passed) for proof in proofs] == [("detect", False), ("classify", True)]
+    assert proofs[0].reason == "the bundle did not report it"
 
 
 def test_a_configuration_that_was_packed_to_fill_the_memory_is_not_unpacked(tmp_path: Path) -> None:
