@@ -345,6 +345,7 @@ class Part:
     names_samples: bool
     sizes: BarChart
     speed: tuple[SpreadChart, ...]
+    unmeasured: str
     precisions: tuple[Precision, ...]
     accuracy: Accuracy | None
     operators: Operators | None
@@ -372,7 +373,6 @@ class Page:
     proven: tuple[str, ...]
     unproven: tuple[str, ...]
     downloads: Downloads | None
-    unmeasured: str
     brief_seconds: str
     parts: tuple[Part, ...]
     phases: tuple[StepRow, ...]

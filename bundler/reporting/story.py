@@ -46,13 +46,20 @@ def make_component_cards(data: ReportData, part: ComponentReport) -> tuple[Card,
     first = part.measurements[0] if part.measurements else Measurement(name="", variant="")
     tag = show_tag(part, first.variant)
     suffix = f", {tag}" if tag else ""
+    unmeasured = explain_untimed(data)
     load, call = (first.baseline_opening_ms, first.opening_ms), (first.baseline_latency_ms, first.latency_ms)
     return (
         make_download_card(data) if data.downloads and data.manifest.sole else _size_card(data, part),
-        _time_card(f"Load to first inference{suffix}", first, load, data.unmeasured),
-        _time_card(f"Steady-state latency{suffix}", first, call, data.unmeasured),
+        _time_card(f"Load to first inference{suffix}", first, load, unmeasured),
+        _time_card(f"Steady-state latency{suffix}", first, call, unmeasured),
         _accuracy_card(part),
     )
+
+
+def explain_untimed(data: ReportData) -> str:
+    """Why a component was not timed."""
+    timed = [part.record.name for part in data.components if part.measurements]
+    return f"only {' and '.join(timed)} was timed" if timed else data.unmeasured
 
 
 def _count_card(data: ReportData) -> Card:
@@ -67,7 +74,7 @@ def _total_card(data: ReportData) -> Card:
         label="Bundle size",
         value=format_bytes(data.bundle_bytes),
         change="",
-        detail=f"with its runtime; original models {format_bytes(before)}",
+        detail=f"original models {format_bytes(before)}",
         tone="plain",
     )
 

@@ -3,6 +3,8 @@
 import dataclasses
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from bundler.model.artifacts import FileRecord
 from bundler.model.codec import encode
@@ -11,7 +13,7 @@ from bundler.model.manifest import GoldenOutput, GoldenRecord
 from bundler.model.plan import Decision
 from bundler.reporting.diff import diff_bundles, diff_manifests, render_diff
 from bundler.reporting.manifest import write_manifest
-from tests.unit.reporting.builds import change_manifest, sha
+from tests.unit.reporting.builds import change_manifest, make_manifest_of, make_request_of_several, sha
 
 
 @pytest.fixture
@@ -52,6 +54,88 @@ def other(manifest):
 
 def test_the_difference_as_people_read_it(manifest, other, snapshot):
     assert render_diff(diff_manifests(manifest, other, names=("a", "b"))) == snapshot
+
+
+@pytest.fixture
+def several(tmp_path):
+    def make(*names):
+        return make_manifest_of(tmp_path / "-".join(names), make_request_of_several(*names))
+
+    return make
+
+
+def test_several_components_are_compared_by_name(several, snapshot):
+    """One is there on one side alone, one is called otherwise, and one has another option."""
+    before, after = several("detect", "classify", "recognise"), several("detect", "recognise", "orient")
+    detect, recognise, orient = after.components
+    variant = dataclasses.replace(detect.variants[0], session={"intra_op_num_threads": 2})
+    renamed = dataclasses.replace(recognise, name="read")
+    proofs = (
+        dataclasses.replace(record, component="read") if record.component == "recognise" else record
+        for record in after.proof.variants
+    )
+    changed = dataclasses.replace(
+        after,
+        components=(dataclasses.replace(detect, variants=(variant,)), renamed, orient),
+        proof=dataclasses.replace(after.proof, variants=tuple(proofs)),
+    )
+    assert render_diff(diff_manifests(before, changed, names=("a", "b"))) == snapshot
+
+
+def test_a_change_of_a_components_digest_alone_is_named(several):
+    manifest = several("detect", "recognise")
+    first, second = manifest.components
+    step = dataclasses.replace(second.stages[0], key=sha("other"))
+    other = dataclasses.replace(
+        manifest, components=(first, dataclasses.replace(second, stages=(step, *second.stages[1:])))
+    )
+    text = render_diff(diff_manifests(manifest, other, names=("a", "b")))
+    assert "bundle.json differs in: recognise: stages." in text
+
+
+def test_two_copies_of_one_model_are_not_taken_for_a_renamed_one(several):
+    before = several("detect", "classify")
+    first, second = before.components
+    twins = (
+        dataclasses.replace(first, name="one"),
+        dataclasses.replace(first, name="two"),
+        dataclasses.replace(second),
+    )
+    text = render_diff(diff_manifests(before, dataclasses.replace(before, components=twins), names=("a", "b")))
+    assert "component detect: detect.onnx → absent" in text
+    assert "component one: absent → detect.onnx" in text
+
+
+def test_a_bundle_of_one_model_beside_one_of_several_finds_its_model(several, manifest):
+    other = several("detect", "recognise")
+    sole = dataclasses.replace(manifest, components=(dataclasses.replace(other.components[0], name="model"),))
+    text = render_diff(diff_manifests(sole, other, names=("a", "b")))
+    assert "has component recognise in addition" in text
+    assert "calls model detect" in text
+
+
+NAMES = st.lists(
+    st.sampled_from(["detect", "classify", "recognise", "\x1b[2J", "", "model", "detect → read"]), max_size=3
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(before=NAMES, after=NAMES)
+def test_components_of_any_names_can_be_compared(tmp_path_factory, before, after):
+    """A manifest of somebody else may give a name twice, none, or none that is a name."""
+    manifest = make_manifest_of(tmp_path_factory.mktemp("bundle"), make_request_of_several("detect", "recognise"))
+
+    def name(names):
+        parts = (manifest.components[len(own) % 2] for own in names)
+        return dataclasses.replace(
+            manifest,
+            components=tuple(dataclasses.replace(part, name=own) for part, own in zip(parts, names, strict=True)),
+        )
+
+    one, other = name(before), name(after)
+    diff = diff_manifests(one, other, names=("a", "b"))
+    assert diff.same is (before == after)
+    assert "\x1b" not in render_diff(diff)
 
 
 def test_equal_bundles_are_called_the_same(bundle, manifest):

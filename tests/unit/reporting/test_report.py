@@ -29,11 +29,12 @@ from tests.unit.reporting.builds import (
     make_output,
     make_report,
     make_request,
+    make_request_of_several,
 )
 
 VOID = {"meta"}
-ELEMENT_NAMES = """html head meta title style body header main footer section div p h1 h2 h3 span bdi ul li dl dt dd
-    table caption thead tbody tr th td details summary small code strong i svg rect line circle text tspan"""
+ELEMENT_NAMES = """html head meta title style body header main footer section article div p h1 h2 h3 span bdi ul li dl
+    dt dd table caption thead tbody tr th td details summary small code strong i svg rect line circle text tspan"""
 ELEMENTS = frozenset(ELEMENT_NAMES.split())
 ATTRIBUTE_NAMES = """lang charset http-equiv content name class id role aria-label aria-hidden aria-labelledby focusable
     scope open x y x1 x2 y1 y2 cx cy r rx width height text-anchor"""
@@ -279,6 +280,75 @@ def test_what_could_not_be_judged_has_no_figures(data):
     assert f"not judged: {why}" in text
     reported = accuracy_tile(unjudged)
     assert (reported.value, reported.tone) == ("Not judged", "none")
+
+
+def report_several(folder, *names):
+    request = make_request_of_several(*names)
+    return make_report(make_manifest_of(folder, request), request)
+
+
+def test_several_components_have_a_summary_and_a_part_each(tmp_path):
+    page = render_report(report_several(tmp_path, "detect", "recognise"))
+    assert_harmless(page)
+    text = words(page)
+    assert "ocr → linux-x64" in text
+    assert re.search("Components ?2 ?detect, recognise", text)
+    assert "Verified: detect/cpu, recognise/cpu on the host that built it" in text
+    order = ["detect.onnx", "What was verified", "detect detect.onnx", "note on detect", "recognise recognise.onnx"]
+    places = [text.index(part) for part in (*order, "note on recognise", "Bundle steps", "All files with")]
+    assert places == sorted(places)
+    assert {"detect-speed", "recognise-speed", "components"} <= set(read(page).ids)
+    assert "Model of detect" in text
+
+
+def test_the_headline_of_several_is_the_least_accurate_of_them(tmp_path):
+    data = report_several(tmp_path, "detect", "recognise")
+    first, second = data.components
+    noisy = dataclasses.replace(second, proofs=(proof_of("cpu", 42.0, component="recognise"),))
+    card = make_cards(dataclasses.replace(data, components=(first, noisy)))[-1]
+    assert (card.label, card.value) == ("Lowest accuracy", "42 dB")
+    assert card.detail.startswith("recognise: ")
+    failed = dataclasses.replace(first.record, gate=dataclasses.replace(first.record.gate, passed=False))
+    worst = make_cards(dataclasses.replace(data, components=(dataclasses.replace(first, record=failed), noisy)))[-1]
+    assert worst.detail.startswith("detect: "), "a gate that was missed counts before every figure"
+
+
+def test_a_component_that_was_not_timed_names_those_that_were(tmp_path):
+    data = report_several(tmp_path, "detect", "recognise")
+    untimed = dataclasses.replace(data.components[1], measurements=())
+    text = words(render_report(dataclasses.replace(data, components=(data.components[0], untimed))))
+    assert "Not measured: only detect was timed." in text
+    assert "Variant recognise/cpu was not timed here." in text
+
+
+def test_what_holds_for_every_component_is_said_once(tmp_path):
+    data = report_several(tmp_path, "detect", "recognise")
+    proven, unproven = describe_proof(data)
+    assert "1 of 2 outputs were compared with the original model's after 3 stages; the rest cannot be judged." in proven
+    odd = dataclasses.replace(data.components[1].record, unstable_outputs=("noise",))
+    manifest = dataclasses.replace(data.manifest, components=(data.manifest.components[0], odd))
+    _, unproven = describe_proof(dataclasses.replace(data, manifest=manifest))
+    assert "recognise: Only names, types and shapes were compared for outputs of random operators: noise." in unproven
+
+
+@pytest.mark.parametrize("attack", ATTACKS)
+def test_known_attacks_stay_text_in_a_bundle_of_several(tmp_path, attack):
+    data = report_several(tmp_path, "detect", "recognise")
+    parts = [
+        dataclasses.replace(
+            part, record=dataclasses.replace(part.record, model=dataclasses.replace(part.record.model, name=attack))
+        )
+        for part in data.components
+    ]
+    manifest = dataclasses.replace(data.manifest, name=attack, components=tuple(part.record for part in parts))
+    assert_harmless(render_report(dataclasses.replace(data, components=tuple(parts), manifest=manifest)))
+
+
+def test_timings_name_the_component(tmp_path):
+    timings = json.loads(render_timings(report_several(tmp_path, "detect", "recognise")))
+    assert {step["component"] for step in timings["steps"]} == {"detect", "recognise"}
+    assert [measured["component"] for measured in timings["measurements"]] == ["detect", "recognise"]
+    assert list(timings["proofs"]) == ["detect/cpu", "recognise/cpu"]
 
 
 def test_several_variants_are_distinguished(data):

@@ -17,7 +17,7 @@ from bundler.model.manifest import ModelRecord, RuntimeRecord
 from bundler.model.runtime import SOLE
 from bundler.reporting.notices import render_notices
 from bundler.reporting.sbom import render_sbom
-from tests.unit.reporting.builds import make_config, make_dependency, make_facts, sha
+from tests.unit.reporting.builds import join_components, make_component, make_config, make_dependency, make_facts, sha
 from tests.unit.reporting.library_bill import reference_of, render_by_library
 
 NUMPY = make_dependency(
@@ -104,6 +104,26 @@ def test_every_known_licence_is_written_as_the_library_writes_it(form):
     check_against_library(
         [make_dependency(licence=form.format(name), purl=f"pkg:generic/{place}") for place, name in enumerate(SPDX_IDS)]
     )
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.lists(st.sampled_from(["detect", "classify", "recognise"]), min_size=2, unique=True), st.text(min_size=1))
+def test_each_model_of_several_is_an_entry_of_its_own_as_the_library_writes_it(names, model):
+    components = [make_component(make_facts(f"{name}{model}"), name) for name in names]
+    given = {
+        "name": "ocr-linux-x64",
+        "version": "1.0.0",
+        "config": join_components("ocr", *components),
+        "models": {c.name: ModelRecord(name=c.model, digest=c.model_digest, size=5) for c in components},
+        "runtime": RuntimeRecord(package="onnxruntime", version="1.31.1"),
+        "dependencies": (NUMPY,),
+    }
+    text = render_sbom(**given)
+    bill = json.loads(text)
+    models = [entry for entry in bill["components"] if entry["type"] == "machine-learning-model"]
+    assert {entry["bom-ref"] for entry in models} == {f"model:{name}" for name in names}
+    assert JsonStrictValidator(SchemaVersion.V1_7).validate_str(text) is None
+    assert text == render_by_library(serial_number=uuid.UUID(bill["serialNumber"]), **given)
 
 
 def find(bill, name):
