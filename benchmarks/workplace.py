@@ -83,7 +83,7 @@ class Built:
 
 def build_bundle(
     workplace: Workplace,
-    model: Path,
+    model: Path | str,
     output: Path,
     samples: Path | None = None,
     *,
