@@ -113,7 +113,8 @@ def _choose_component(reference: PackageReference, names: tuple[str, ...]) -> st
         raise UsageError(f"the model package {reference.name} has no such component", hint=f"it has {shown}")
     raise UsageError(
         f"the model package {reference.name} holds several models: {shown}",
-        hint=f"name one, and build a bundle of each: {reference.folder}?component=NAME",
+        hint=f"name one: {reference.folder}?component=NAME; for one bundle of several, name each: "
+        "'NAME=PACKAGE?component=NAME' and --bundle",
     )
 
 

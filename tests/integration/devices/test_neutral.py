@@ -38,6 +38,7 @@ def test_any_target_can_be_written_as_files(bundle: Path) -> None:
 
 def test_the_model_was_run_where_it_was_built_and_no_more_is_claimed(bundle: Path) -> None:
     assert proofs(bundle)["cpu"] == {
+        "component": "model",
         "variant": "cpu",
         "level": "stand-in",
         "passed": True,
@@ -86,7 +87,7 @@ def test_answers_that_are_not_the_model_s_are_refused(bundler: CommandLine, bund
     forge_manifest(moved)
     assert "its golden set is not the one" in bundler.run("verify", moved).expect(8).err
     config = json.loads((moved / "runtime.json").read_text("utf-8"))
-    config["golden_digest"] = record_folder(moved / "golden").digest
+    config["components"][0]["golden_digest"] = record_folder(moved / "golden").digest
     (moved / "runtime.json").write_text(json.dumps(config))
     forge_manifest(moved)
     assert "does not reproduce its golden set" in bundler.run("verify", moved).expect(8).err
@@ -100,19 +101,41 @@ def test_where_nothing_was_judged_nothing_is_verified(
     moved = shutil.copytree(bundle, tmp_path / "forged")
     config = json.loads((moved / "runtime.json").read_text("utf-8"))
     index = json.loads((moved / "golden" / "index.json").read_text("utf-8"))
-    names = [port["name"] for port in config["signature"]["outputs"]]
+    (component,) = config["components"]
+    names = [port["name"] for port in component["signature"]["outputs"]]
     if forged == "samples":
         index["samples"] = []
     elif forged == "unstable":
-        config["unstable_outputs"] = names
-    for variant in config["variants"] if forged == "judged" else ():
+        component["unstable_outputs"] = names
+    for variant in component["variants"] if forged == "judged" else ():
         variant["gate"] = {"default": {**variant["gate"]["default"], "judged": False}, "outputs": {}}
     (moved / "golden" / "index.json").write_text(json.dumps(index))
-    config["golden_digest"] = record_folder(moved / "golden").digest
+    component["golden_digest"] = record_folder(moved / "golden").digest
     (moved / "runtime.json").write_text(json.dumps(config))
     forge_manifest(moved)
     answer = bundler.run("verify", moved, "--json").expect(0).document
     assert (answer["proof"], answer["claimed"]) == ("ran-unchecked", "stand-in")
+
+
+def test_several_models_are_one_bundle_and_each_is_judged_by_its_own_golden_set(
+    bundler: CommandLine, tmp_path: Path
+) -> None:
+    named = [
+        f"{name}={models.save(model, tmp_path / 'in', f'{name}.onnx')}"
+        for name, model in (("detect", models.cnn()), ("recognise", models.mlp()))
+    ]
+    bundler.run("build", *named, "--bundle", "ocr", "--target", "linux-arm64", "--format", "files",
+                "--output", tmp_path).expect(0)  # fmt: skip
+    bundle = tmp_path / "ocr-linux-arm64"
+    line = "Verified: detect/cpu, recognise/cpu on this host in place of the device."
+    assert line in bundler.run("verify", bundle).expect(0).out
+    for name in ("detect", "recognise"):
+        assert (bundle / "golden" / name / "index.json").is_file()
+        assert [path.name for path in (bundle / "models" / name).iterdir()] == ["cpu"]
+    answer = bundle / "golden" / "recognise" / "000" / "out-0.bin"
+    answer.write_bytes(bytes(len(answer.read_bytes())))
+    forge_manifest(bundle)
+    assert "the golden set of recognise is not the one" in bundler.run("verify", bundle).expect(8).err
 
 
 def forge_manifest(moved: Path) -> None:

@@ -44,6 +44,26 @@ def test_what_is_in_it_can_be_built_again(bundler: CommandLine, package: Path, t
     assert answer["proof"] == "stand-in"
 
 
+def test_several_components_are_written_and_each_can_be_built_again(bundler: CommandLine, tmp_path: Path) -> None:
+    named = [
+        f"{name}={models.save(model, tmp_path / 'in', f'{name}.onnx')}"
+        for name, model in (("detect", models.cnn()), ("recognise", models.mlp()))
+    ]
+    bundler.run("build", *named, "--bundle", "ocr", "--target", "linux-x64", "--format", "ortpackage",
+                "--set", "optimization.format=onnx", "--output", tmp_path / "out").expect(0)  # fmt: skip
+    package = shutil.copytree(tmp_path / "out" / "ocr-linux-x64", tmp_path / "ocr.ortpackage")
+    opened = open_package(package, component="recognise")
+    assert opened.variants == {"detect": {"cpu": "CPUExecutionProvider"}, "recognise": {"cpu": "CPUExecutionProvider"}}
+    assert opened.folder.samefile(package / "models" / "recognise" / "cpu")
+    again = [f"{name}={package}?component={name}" for name in ("detect", "recognise")]
+    bundler.run("build", *again, "--bundle", "ocr", "--target", "linux-arm64", "--format", "files",
+                "--output", tmp_path).expect(0)  # fmt: skip
+    answer = bundler.run("verify", tmp_path / "ocr-linux-arm64", "--json").expect(0).document
+    assert answer["proof"] == "stand-in"
+    reported = bundler.run("build", package, "--target", "linux-arm64", "--output", tmp_path).expect(2)
+    assert "holds several models: 'detect', 'recognise'" in reported.err
+
+
 def test_a_package_of_compiled_models_alone_is_no_input(bundler: CommandLine, package: Path, tmp_path: Path) -> None:
     copy = shutil.copytree(package, tmp_path / "phone.ortpackage")
     manifest = json.loads((copy / "manifest.json").read_text("ascii"))

@@ -268,8 +268,9 @@ def test_a_newer_minor_may_have_fields_of_its_own(tmp_path: Path) -> None:
 def test_of_several_models_one_must_be_named(tmp_path: Path) -> None:
     two = {"encoder": {"variants": {}}, "decoder": {"variants": {"cpu": body()}}}
     write(tmp_path / "p", components=two)
-    with pytest.raises(UsageError, match="holds several models: 'encoder', 'decoder'"):
+    with pytest.raises(UsageError, match="holds several models: 'encoder', 'decoder'") as caught:
         find_model(PackageReference(folder=tmp_path / "p"))
+    assert (caught.value.hint or "").endswith("name each: 'NAME=PACKAGE?component=NAME' and --bundle")
     assert find_model(parse_package(f"{tmp_path / 'p'}?component=decoder")).component == "decoder"
     with pytest.raises(UsageError, match="has no such component"):
         find_model(parse_package(f"{tmp_path / 'p'}?component=moon"))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,7 +10,7 @@ from typing import Any
 
 from bundler.pipeline.verify import check_bundle
 from bundler.reporting.manifest import make_manifest, render_manifest, write_manifest
-from tests.unit.reporting.builds import make_request
+from tests.unit.reporting.builds import change_manifest, make_request
 
 
 @contextmanager
@@ -39,7 +38,7 @@ def exchange_at_second_reading(path: Path, content: str) -> Iterator[None]:
 def test_a_manifest_that_is_exchanged_after_the_check_is_not_believed(tmp_path: Path) -> None:
     manifest = make_manifest(tmp_path, make_request())
     written = write_manifest(tmp_path, manifest)
-    forged = dataclasses.replace(manifest, ecosystem="moon", shortfalls=("none",))
+    forged = change_manifest(manifest, ecosystem="moon", shortfalls=("none",))
     with exchange_at_second_reading(written, render_manifest(forged)):
         integrity, found = check_bundle(tmp_path)
     assert (found.ecosystem, found.shortfalls) == (manifest.ecosystem, manifest.shortfalls)
