@@ -58,7 +58,7 @@ class EmitRequest:
     """All that an emitter needs. `config` is the finished `runtime.json`, whose paths are relative to the payload
     folder; `components` has what was built for each of its components, by name. `version` is the version of the emitted
     package, `package_name` its name where the user gave one (None: it is made from the bundle's); `environments` give
-    locks, tools and downloads.
+    locks, tools and downloads. `pipeline` is the user's file with the `pipeline_function` over all components.
     """
 
     config: RuntimeConfig
@@ -69,6 +69,8 @@ class EmitRequest:
     environments: Environments
     reporter: Reporter
     package_name: str | None = None
+    pipeline: Path | None = None
+    pipeline_function: str = ""
 
     @property
     def left_out(self) -> tuple[str, ...]:

@@ -228,14 +228,15 @@ class ComponentRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PipelineRecord:
-    """What the user's own pipeline, the function `function`, answered with one variant of each component: those called
-    `variant`, and of a component that has none of this name its last. `equal` of its answers on `samples` were those of
-    the original models, where numbers may differ by `absolute` and `relative` times the original's, and a share `least`
-    had to be; `max_absolute` is the largest difference of two numbers.
+    """What the user's own pipeline, the function `function` in the file with digest `sha256`, answered with one variant
+    of each component: those called `variant`, and of a component that has none of this name its last. `equal` of its
+    answers on `samples` were those of the original models, where numbers may differ by `absolute` and `relative` times
+    the original's, and a share `least` had to be; `max_absolute` is the largest difference of two numbers.
     """
 
     variant: str
     function: str
+    sha256: str
     samples: int
     equal: int
     least: float

@@ -144,7 +144,7 @@ def _timed(request: FinishRequest, phases: dict[str, float], name: str) -> Itera
 
 
 def _emit(request: FinishRequest) -> Emitted:
-    prepared = request.prepared
+    prepared, asked = request.prepared, request.prepared.request.pipeline
     emission = EmitRequest(
         config=request.bundle.config,
         components={part.prepared.plan.name: _describe_component(part) for part in request.bundle.parts},
@@ -152,6 +152,8 @@ def _emit(request: FinishRequest) -> Emitted:
         format=prepared.format,
         version=prepared.request.version,
         package_name=prepared.request.package_name,
+        pipeline=asked.file if asked else None,
+        pipeline_function=asked.entry.rpartition(":")[2] if asked else "",
         environments=request.workspace.environments,
         reporter=request.reporter,
     )

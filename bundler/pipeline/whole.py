@@ -57,7 +57,8 @@ def judge_pipeline(
             if step_id in part.outcomes
         }
         found = workspace.executor.execute((step,), {**sources, **models}, reporter)[step.id].read_facts(Facts)
-        records.append(_judge(asked, choice.name, found, prepared.title))
+        digest = sources["function"].files[0].sha256
+        records.append(_judge(asked, choice.name, found, digest, prepared.title))
     return tuple(records)
 
 
@@ -127,7 +128,7 @@ def _describe_component(part: BuiltPart, choice: _Choice) -> dict[str, Any]:
     }
 
 
-def _judge(asked: PipelineRequest, variant: str, found: Facts, title: str) -> PipelineRecord:
+def _judge(asked: PipelineRequest, variant: str, found: Facts, digest: str, title: str) -> PipelineRecord:
     if found.equal < asked.least * found.samples:
         raise GateError(
             f"{title}: your pipeline answers otherwise with variant {variant} than with the original models",
@@ -141,6 +142,7 @@ def _judge(asked: PipelineRequest, variant: str, found: Facts, title: str) -> Pi
     return PipelineRecord(
         variant=variant,
         function=f"{asked.file.name}:{asked.entry.rpartition(':')[2]}",
+        sha256=digest,
         samples=found.samples,
         equal=found.equal,
         least=asked.least,

@@ -55,6 +55,8 @@ def _find_wrong_components(project: Project) -> Iterator[Problem]:
     if not project.entries:
         yield Problem(key=(), text="names no model: add [[models]], or [[bundles]] for several models in one bundle")
     for number, bundle in enumerate(project.bundles):
+        if bundle.pipeline is not None and len(bundle.models) == 1:
+            yield Problem(key=("bundles", number, "pipeline"), text="is for a bundle of several models")
         for name in bundle.models:
             try:
                 check_component_names([name])

@@ -106,6 +106,9 @@ def test_a_project_names_what_runs_all_models(warm: CommandLine, folder: Path) -
     (record,) = read(folder / "dist" / "pair-linux-x64" / "bundle.json")["pipeline"]
     assert (record["variant"], record["function"], record["equal"]) == ("cpu", "pipeline.py:run", 2)
     assert str(folder) not in json.dumps(record)
+    bundle = folder / "dist" / "pair-linux-x64"
+    assert (bundle / "pipeline.py").read_text(encoding="utf-8") == PIPELINE
+    assert "from pipeline import run" in (bundle / "README.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.quick

@@ -25,6 +25,9 @@ from bundler.model.runtime import Compiled, RuntimeComponent, RuntimeConfig
 from bundler.model.signature import Port, ValueType, describe_type
 from bundler.support.text import shorten
 
+PIPELINE = "pipeline.py"
+"""The user's own pipeline, as an example of use beside the package."""
+
 BACKEND = "flit_core>=3.12,<4"
 NUMPY_TYPES = {
     **{name: name for name in ("float16", "float32", "float64", "complex64", "complex128")},
@@ -99,6 +102,8 @@ class Context:
     plugins: tuple[str, ...]
     runtime: str
     device: DeviceContext
+    pipeline: str
+    pipeline_function: str
 
 
 def make_context(request: EmitRequest, config_sha256: str, platform: str = ANYWHERE) -> Context:
@@ -142,6 +147,8 @@ def make_context(request: EmitRequest, config_sha256: str, platform: str = ANYWH
         plugins=tuple(f"{name} {version}" for name, version in sorted(profile.runtime.plugins.items())),
         runtime=f"{profile.runtime.package} {profile.runtime.version}",
         device=describe_device(request),
+        pipeline=PIPELINE if request.pipeline is not None else "",
+        pipeline_function=request.pipeline_function,
     )
 
 

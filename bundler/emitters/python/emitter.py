@@ -10,6 +10,7 @@ from types import MappingProxyType
 from bundler.devices.contract import Need
 from bundler.emitters.contract import EmitRequest, Identity, ProofRequest
 from bundler.emitters.python.confusion import warn_of
+from bundler.emitters.python.context import PIPELINE
 from bundler.emitters.python.dir_format import write_dir
 from bundler.emitters.python.names import choose_names, make_version
 from bundler.emitters.python.pex_format import PACKAGER, write_pex
@@ -21,6 +22,7 @@ from bundler.emitters.python.wheelhouse import (
     name_runtime_lock,
 )
 from bundler.emitters.rendering import compile_templates
+from bundler.emitters.writing import copy_file
 from bundler.environments.registry import LockSource, PythonPackages
 from bundler.model.errors import UsageError
 from bundler.model.measurement import Measurement
@@ -71,7 +73,11 @@ class PythonEmitter:
         if writer is None:
             known = ", ".join(self.formats)
             raise UsageError(f"the Python emitter has no format {request.format!r}", hint=f"its formats are {known}")
-        return writer(request, folder.resolve())  # packers run in folders of their own
+        folder = folder.resolve()  # packers run in folders of their own
+        emitted = writer(request, folder)
+        if request.pipeline is not None:
+            copy_file(request.pipeline, folder / PIPELINE)
+        return emitted
 
     def state_need(self, profile: TargetProfile) -> Need:
         """A machine of the target's system and processor."""
