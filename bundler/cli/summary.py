@@ -9,9 +9,9 @@ from bundler.cli.accuracy import accuracy_line, device_lines
 from bundler.cli.failures import error_lines
 from bundler.cli.printing import echo, echo_lines
 from bundler.support.text import format_bytes
+from bundler.verification.words import describe_pipeline
 
 if TYPE_CHECKING:
-    from bundler.model.manifest import PipelineRecord
     from bundler.pipeline.results import BuildResult, ChosenPrecision, Failure, FirstVisit, PlacementResult
 
 
@@ -57,16 +57,8 @@ def _describe_judged(result: BuildResult) -> Iterator[str]:
     yield from (f"precision {_describe_choice(choice)}" for choice in result.precisions)
     for metric in result.metrics:
         yield f"metric of {metric.variant} {metric.value:.6g}; the original model's {metric.reference:.6g}"
-    yield from (_describe_pipeline(record, len(result.pipeline)) for record in result.pipeline)
+    yield from describe_pipeline(result.pipeline)
     yield from (_describe_placement(placed) for placed in result.placements)
-
-
-def _describe_pipeline(record: PipelineRecord, variants: int) -> str:
-    """`pipeline.py:run answered as with the original models on 12 of 12 samples (largest difference 2e-06)`."""
-    which = f" with variant {record.variant}" if variants > 1 else ""
-    difference = f"; largest difference {record.max_absolute:.2g}" if record.max_absolute else ""
-    samples = f"{record.equal} of {record.samples} samples"
-    return f"{record.function}{which} answered as with the original models on {samples}{difference}"
 
 
 def _describe_placement(placed: PlacementResult) -> str:

@@ -104,7 +104,7 @@ def diff_manifests(
         providers=_compare(pairs, _providers),
         session=_compare(pairs, _session),
         stages=_compare(pairs, _stages),
-        accuracy=_compare(pairs, _accuracy),
+        accuracy=(*_compare(pairs, _accuracy), *_changes(_pipeline(a), _pipeline(b))),
         proof=tuple(_compare_proofs(a, b, pairs)),
         golden=_compare(pairs, _golden),
         remarks=_compare(pairs, _remarks),
@@ -258,6 +258,16 @@ def _accuracy(component: ComponentRecord) -> dict[str, Any]:
         for output in check.outputs:
             found |= _figures(f"{check.after} {output.name}", output)
     return found
+
+
+def _pipeline(manifest: Manifest) -> dict[str, Any]:
+    """How the user's own pipeline answered, for each variant."""
+    return {
+        f"pipeline {record.variant} {name}": value
+        for record in manifest.pipeline
+        for name, value in encode(record).items()
+        if name != "variant"
+    }
 
 
 def _figures(subject: str, output: OutputCheck) -> dict[str, Any]:

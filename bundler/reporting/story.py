@@ -25,7 +25,7 @@ from bundler.reporting.page import Bar, BarChart, Card, NoteRow, StepRow
 from bundler.reporting.placement import describe_shortfalls
 from bundler.reporting.scales import linear_scale
 from bundler.support.text import count_things, format_bytes, format_milliseconds
-from bundler.verification.words import BUILDING_HOST, describe_variants, is_verified
+from bundler.verification.words import BUILDING_HOST, describe_pipeline, describe_variants, is_verified
 
 _SHOWN_FILES = 12
 _KEY = 12
@@ -109,6 +109,7 @@ def describe_proof(data: ReportData) -> tuple[tuple[str, ...], tuple[str, ...]]:
     ]
     unproven = list(describe_variants(rest, BUILDING_HOST, records))
     proven += _name_owners(manifest, _describe_compared)
+    proven += [f"{text}." for text in describe_pipeline(manifest.pipeline)]
     proven += [f"Host of the run: {host}." for host in dict.fromkeys(proof.host for proof in proofs) if host]
     proven.append(f"The manifest lists the size and SHA-256 of all {len(manifest.files)} files.")
     if not manifest.proof.variants:

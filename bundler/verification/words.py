@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-from bundler.model.manifest import ProofRecord, VariantProofRecord
+from bundler.model.manifest import PipelineRecord, ProofRecord, VariantProofRecord
 from bundler.verification.proof import label_record
 
 THIS_HOST: Final = "on this host"
@@ -44,6 +44,15 @@ def describe_variants(
         f"{_describe_reason(record)}."
         for record in records
     )
+
+
+def describe_pipeline(records: Sequence[PipelineRecord]) -> Iterator[str]:
+    """`pipeline.py:run answered as with the original models on 12 of 12 samples (largest difference 2e-06)`."""
+    for record in records:
+        which = f" with variant {record.variant}" if len(records) > 1 else ""
+        difference = f"; largest difference {record.max_absolute:.2g}" if record.max_absolute else ""
+        samples = f"{record.equal} of {record.samples} samples"
+        yield f"{record.function}{which} answered as with the original models on {samples}{difference}"
 
 
 def is_verified(record: VariantProofRecord) -> bool:

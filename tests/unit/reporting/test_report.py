@@ -12,12 +12,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from bundler.model.golden_inputs import Weakness
+from bundler.model.manifest import PipelineRecord
 from bundler.model.measurement import Measurement
 from bundler.model.plan import Decision
 from bundler.model.proof import VariantProof
 from bundler.model.results import Comparison
 from bundler.model.runtime import SOLE
 from bundler.model.stage import Note
+from bundler.reporting.diff import diff_manifests, render_diff
 from bundler.reporting.report import render_report, render_timings, write_report
 from bundler.reporting.story import describe_proof, make_cards
 from bundler.support.data import data_root
@@ -311,6 +313,25 @@ def test_the_headline_of_several_is_the_least_accurate_of_them(tmp_path):
     failed = dataclasses.replace(first.record, gate=dataclasses.replace(first.record.gate, passed=False))
     worst = make_cards(dataclasses.replace(data, components=(dataclasses.replace(first, record=failed), noisy)))[-1]
     assert worst.detail.startswith("detect: "), "a gate that was missed counts before every figure"
+
+
+def test_what_the_users_pipeline_answered_was_verified(tmp_path):
+    data = report_several(tmp_path, "detect", "recognise")
+    record = PipelineRecord(
+        variant="cpu",
+        function="p.py:run",
+        samples=12,
+        equal=11,
+        least=0.9,
+        max_absolute=2e-6,
+        absolute=0.0,
+        relative=0.1,
+    )
+    manifest = dataclasses.replace(data.manifest, pipeline=(record,))
+    proven, _ = describe_proof(dataclasses.replace(data, manifest=manifest))
+    assert "p.py:run answered as with the original models on 11 of 12 samples; largest difference 2e-06." in proven
+    diff = diff_manifests(data.manifest, manifest, names=("a", "b"))
+    assert "pipeline cpu equal: absent → 11" in render_diff(diff)
 
 
 def test_a_component_that_was_not_timed_names_those_that_were(tmp_path):
