@@ -20,7 +20,7 @@ import onnx
 import onnxruntime as ort
 
 model_path, payload, feeds_folder, output = map(Path, sys.argv[1:])
-variant = json.loads((payload / "runtime.json").read_text())["variants"][0]
+variant = json.loads((payload / "runtime.json").read_text())["components"][0]["variants"][0]
 shipped = Path(variant["model"])
 
 

@@ -79,7 +79,7 @@ def _measure(workplace: Workplace, model: Ready) -> Taken:
 
 
 def _files(built: Built) -> list[Any]:
-    files: list[Any] = built.config["variants"][0]["files"]
+    files: list[Any] = built.config["components"][0]["variants"][0]["files"]
     return files
 
 

@@ -103,7 +103,7 @@ class Bench:
 
     def judge_bundle(self, built: Built, subject: Subject) -> Made:
         """The model of a bundle's first variant."""
-        variant = built.config["variants"][0]
+        variant = built.config["components"][0]["variants"][0]
         return judge_model(subject, built.payload / variant["model"], sum(file["size"] for file in variant["files"]))
 
     def race(self, built: Built, subject: Subject, other: str | Path) -> Pairs:

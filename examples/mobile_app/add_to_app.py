@@ -23,7 +23,7 @@ def main() -> None:
     parser.add_argument("module", type=Path, metavar="MODULE")
     options = parser.parse_args()
     manifest = json.loads((options.bundle / "bundle.json").read_text(encoding="utf-8"))
-    assets = options.module / "src" / "main" / "assets" / manifest["model"]["name"]
+    assets = options.module / "src" / "main" / "assets" / manifest["name"]
     names = list_files(options.bundle / manifest["payload"])
     shutil.rmtree(assets, ignore_errors=True)
     for name in names:
@@ -36,7 +36,12 @@ def main() -> None:
 def list_files(payload: Path) -> list[str]:
     """What an application opens, relative to the payload: the configuration, the models and the golden set."""
     config = json.loads((payload / "runtime.json").read_text(encoding="utf-8"))
-    models = {file["path"] for variant in config["variants"] for file in variant["files"]}
+    models = {
+        file["path"]
+        for component in config["components"]
+        for variant in component["variants"]
+        for file in variant["files"]
+    }
     golden = {path.relative_to(payload).as_posix() for path in (payload / "golden").rglob("*") if path.is_file()}
     return ["runtime.json", *sorted(models | golden)]
 

@@ -217,7 +217,7 @@ def test_a_fixed_dimension_is_in_the_signature(
     options = ("--dim", "batch=4", "--no-prove")
     bundle = Path(bundler.build(mlp, *here, "--output", tmp_path / "out", *options)["bundle"])
     runtime = json.loads((bundle / read_manifest(bundle)["payload"] / "runtime.json").read_text())
-    assert runtime["signature"]["inputs"][0]["type"]["shape"] == [4, 8]
+    assert runtime["components"][0]["signature"]["inputs"][0]["type"]["shape"] == [4, 8]
 
 
 @pytest.mark.quick

@@ -62,9 +62,9 @@ def describe_environment(bundler: CommandLine) -> dict[str, str]:
 def test_a_mobile_team_has_the_model_in_its_assets_and_no_changed_file(run_example: Example) -> None:
     folder = run_example("mobile_app")
     assets = folder / "app" / "src" / "main" / "assets" / "orientation"
-    config = json.loads((assets / "runtime.json").read_text("utf-8"))
-    assert [variant["name"] for variant in config["variants"]] == ["xnnpack", "nnapi", "cpu"]
-    for file in (file for variant in config["variants"] for file in variant["files"]):
+    (component,) = json.loads((assets / "runtime.json").read_text("utf-8"))["components"]
+    assert [variant["name"] for variant in component["variants"]] == ["xnnpack", "nnapi", "cpu"]
+    for file in (file for variant in component["variants"] for file in variant["files"]):
         assert hashlib.sha256((assets / file["path"]).read_bytes()).hexdigest() == file["sha256"]
     assert (assets / "golden" / "index.json").is_file()
     said = (folder / "said.txt").read_text("utf-8")

@@ -120,7 +120,8 @@ def test_a_stage_of_another_package_is_planned_run_and_recalled(follower: Follow
     said = follower.follow("adding-a-stage")
     assert "npu/acme_compile" in said
     config = read(follower.folder / "dist" / "model-acme-phone" / "runtime.json")
-    npu, cpu = (follower.folder / "dist" / "model-acme-phone" / variant["model"] for variant in config["variants"])
+    (component,) = config["components"]
+    npu, cpu = (follower.folder / "dist" / "model-acme-phone" / variant["model"] for variant in component["variants"])
     assert onnx.load(npu).ir_version == 7
     assert onnx.load(cpu).ir_version > 7
     again = follower.run("bundler plan model.onnx --target ./acme-phone.toml --dim batch=1")

@@ -205,7 +205,7 @@ def test_pictures_calibrate_judge_and_leave_their_preprocessing_in_the_bundle(
     bundle = Path(built["bundle"])
     runtime = json.loads((bundle / "orientation" / "payload" / "runtime.json").read_text(encoding="utf-8"))
     record = ask_bundle(bundle, "print(json.dumps(dict(model.preprocessing)))")
-    assert record == runtime["preprocessing"]
+    assert record == runtime["components"][0]["preprocessing"]
     assert (record["colour"], record["size"], record["mean"], record["std"]) == ("BGR", [48, 192], [0.5] * 3, [0.5] * 3)
     readme = (bundle / "README.md").read_text(encoding="utf-8")
     assert "float32\\[1, 3, 48, 192\\] (NCHW)" in readme

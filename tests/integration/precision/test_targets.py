@@ -90,7 +90,8 @@ def test_half_precision_is_claimed_only_where_the_gpu_computes_in_it(
     bundle = Path(built["bundle"])
     nodes = onnx.load(bundle / "payload" / "models" / "webgpu" / "model.onnx").graph.node
     assert [node.op_type for node in nodes].count("Cast") <= 2, "baking must not turn the arithmetic into 32 bits"
-    (gpu, cpu) = json.loads((bundle / "payload" / "runtime.json").read_text(encoding="utf-8"))["variants"]
+    (component,) = json.loads((bundle / "payload" / "runtime.json").read_text(encoding="utf-8"))["components"]
+    (gpu, cpu) = component["variants"]
     assert (gpu["requires"]["features"], cpu["requires"]["features"]) == (["shader-f16"], [])
     proofs = {variant["variant"]: variant for variant in built["manifest"]["proof"]["variants"]}
     assert proofs["wasm"]["level"] == "executed"

@@ -56,8 +56,9 @@ class Built:
 
     @property
     def runtime(self) -> dict[str, Any]:
-        read: dict[str, Any] = json.loads((self.payload / "runtime.json").read_text())
-        return read
+        (component,) = json.loads((self.payload / "runtime.json").read_text())["components"]
+        found: dict[str, Any] = component
+        return found
 
     def ask(self, *arguments: str) -> str:
         """What `python -m <package> ARGUMENTS` prints."""
@@ -124,7 +125,9 @@ def test_each_kind_of_model_becomes_a_bundle_that_reproduces_it(open_kind: OpenK
 def test_a_model_with_external_data(build: Build, tmp_path: Path) -> None:
     bundle = build(models.save_external(models.cnn(), tmp_path / "in"))
     assert bundle.self_test()["status"] == "passed"
-    assert bundle.manifest["model"]["size"] == sum(file.stat().st_size for file in (tmp_path / "in").iterdir())
+    assert bundle.manifest["components"][0]["model"]["size"] == sum(
+        file.stat().st_size for file in (tmp_path / "in").iterdir()
+    )
 
 
 def test_a_larger_model_keeps_its_weights_in_a_file_of_their_own(build: Build, tmp_path: Path) -> None:
@@ -189,7 +192,7 @@ def test_a_scikit_learn_pipeline_gives_its_own_answers(build: Build, tmp_path: P
 
 def test_a_random_model_says_what_it_can_still_promise(build: Build, warm: CommandLine, tmp_path: Path) -> None:
     bundle = build(models.save(models.random_model(), tmp_path / "in", "noisy.onnx"))
-    assert bundle.manifest["unstable_outputs"] == ["noise"]
+    assert bundle.manifest["components"][0]["unstable_outputs"] == ["noise"]
     assert any("noise" in note and "only name, type and shape are compared" in note for note in bundle.notes)
     tested = bundle.self_test()
     assert tested["status"] == "passed"
@@ -204,7 +207,7 @@ def test_a_seeded_random_model_is_promised_in_full(build: Build, tmp_path: Path)
     again = onnxruntime.InferenceSession(str(tmp_path / "in" / "seeded.onnx"))
     values = np.ones((2, 3), np.float32)
     stable = np.array_equal(again.run(None, {"x": values})[0], again.run(None, {"x": values})[0])
-    assert (bundle.manifest["unstable_outputs"] == []) == stable
+    assert (bundle.manifest["components"][0]["unstable_outputs"] == []) == stable
 
 
 @pytest.mark.parametrize("kind", ["nan", "infinity"])
