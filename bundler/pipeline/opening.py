@@ -43,6 +43,11 @@ def name_model(request: BuildRequest) -> str:
     return bundle_name(replace(request, model=Path(parse_reference(text).name)) if is_reference(text) else request)
 
 
+def name_after_file(request: BuildRequest, *, several: bool) -> BuildRequest:
+    """With the name of the bundle for its only model; each of `several` models bears the name of its file."""
+    return replace(request, name=None) if several else request
+
+
 def open_model(
     request: BuildRequest, target: str, workspace: Workspace, listener: Listener, title: str = ""
 ) -> OpenedModel:

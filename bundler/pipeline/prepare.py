@@ -20,7 +20,7 @@ from bundler.model.facts import ModelFacts
 from bundler.model.plan import MODEL, BuildPlan, ComponentPlan, Decision
 from bundler.model.results import StepOutcome
 from bundler.pipeline.given import GivenData, read_given
-from bundler.pipeline.opening import name_model, open_model
+from bundler.pipeline.opening import name_after_file, name_model, open_model
 from bundler.pipeline.package_names import identify_package
 from bundler.pipeline.parallel import run_each
 from bundler.pipeline.requests import BuildRequest, list_parts, profile_overrides, repeat_command
@@ -150,7 +150,7 @@ def _prepare_named(request: BuildRequest, name: str, bundle: _BundleContext, lis
     resolved = _resolve(request, ignore)
     target = resolved.profile.id
     title = f"{bundle.name}/{name} → {target}" if bundle.several else f"{bundle.name} → {target}"
-    model = open_model(request, target, bundle.workspace, listener, title)
+    model = open_model(name_after_file(request, several=bundle.several), target, bundle.workspace, listener, title)
     data = read_given(request, resolved.profile, bundle.workspace)
     plan_request = _plan_request(request, data, resolved, bundle.command, name)
     settled = settle_profile(resolved.profile, model.facts, plan_request)

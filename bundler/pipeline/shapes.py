@@ -11,7 +11,7 @@ from bundler.model.errors import BundlerError, UsageError
 from bundler.model.events import Listener
 from bundler.model.free_dimensions import shown_name
 from bundler.model.shapes import Shape, split_qualified, write_shape
-from bundler.pipeline.opening import open_model
+from bundler.pipeline.opening import name_after_file, open_model
 from bundler.pipeline.requests import BuildRequest, bundle_name
 from bundler.pipeline.workspace import Workspace
 
@@ -55,7 +55,10 @@ def assign_sizes(
     same = all(part.shapes == first.shapes and part.dimensions == first.dimensions for part in parts.values())
     if len(parts) == 1 or not same or not (first.shapes or first.dimensions):
         return dict(parts)
-    signatures = {name: open_model(part, target, workspace, listener).facts.signature for name, part in parts.items()}
+    signatures = {
+        name: open_model(name_after_file(part, several=True), target, workspace, listener).facts.signature
+        for name, part in parts.items()
+    }
     inputs = {name: [port.name for port in signature.inputs] for name, signature in signatures.items()}
     owners = choose_owners(first.shapes, inputs) if first.shapes else {}
     unknown = [name for name in first.dimensions if not any(name in found.symbols for found in signatures.values())]

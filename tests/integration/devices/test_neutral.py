@@ -121,12 +121,14 @@ def test_several_models_are_one_bundle_and_each_is_judged_by_its_own_golden_set(
     bundler: CommandLine, tmp_path: Path
 ) -> None:
     named = [
-        f"{name}={models.save(model, tmp_path / 'in', f'{name}.onnx')}"
+        f"{name}={models.save(model, tmp_path / 'in', f'{name} file.onnx')}"
         for name, model in (("detect", models.cnn()), ("recognise", models.mlp()))
     ]
     bundler.run("build", *named, "--bundle", "ocr", "--target", "linux-arm64", "--format", "files",
                 "--output", tmp_path).expect(0)  # fmt: skip
     bundle = tmp_path / "ocr-linux-arm64"
+    manifest = json.loads((bundle / "bundle.json").read_text("utf-8"))
+    assert [part["model"]["name"] for part in manifest["components"]] == ["detect-file", "recognise-file"]
     line = "Verified: detect/cpu, recognise/cpu on this host in place of the device."
     assert line in bundler.run("verify", bundle).expect(0).out
     for name in ("detect", "recognise"):
