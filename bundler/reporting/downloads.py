@@ -40,15 +40,19 @@ def chart_downloads(data: ReportData) -> Downloads | None:
 
 
 def make_download_card(data: ReportData) -> Card:
-    """The download size of the preferred variant; web bundles show it instead of the model's size."""
-    first, budget = data.downloads[0], _read_budget(data)
-    model = sum(file.brotli for file in first.files if file.role == "model")
-    label, sole = data.manifest.label(first.component, first.variant), data.manifest.sole
+    """The download size of the preferred variants, each file once; web bundles show it instead of the model's size."""
+    firsts = {item.component: item for item in reversed(data.downloads)}
+    files = {file.path: file for item in firsts.values() for file in item.files}
+    whole = sum(file.brotli for file in files.values())
+    budget, models = _read_budget(data), sum(file.brotli for file in files.values() if file.role == "model")
+    sole = data.manifest.sole
+    tag = f", {data.downloads[0].variant}" if sole and len(sole.variants) > 1 else ""
     return Card(
-        label=f"First visit, {label}" if not sole or len(sole.variants) > 1 else "First visit",
-        value=format_bytes(first.brotli),
-        change=f"within {format_bytes(round(budget))}" if budget and first.brotli <= budget else "",
-        detail=f"with brotli, model {format_bytes(model)}; a second visit loads it from the browser's cache",
+        label=f"First visit{tag}" if sole else "First visit, all components",
+        value=format_bytes(whole),
+        change=f"within {format_bytes(round(budget))}" if budget and whole <= budget else "",
+        detail=f"with brotli, {'model' if sole else 'models'} {format_bytes(models)}; "
+        f"a second visit loads {'it' if sole else 'them'} from the browser's cache",
         tone="good" if budget else "plain",
     )
 

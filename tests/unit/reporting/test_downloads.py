@@ -8,7 +8,16 @@ import pytest
 
 from bundler.reporting.downloads import render_downloads
 from bundler.reporting.report import render_report, write_report
-from tests.unit.reporting.builds import change_manifest, change_report, make_downloads, make_report
+from bundler.reporting.story import make_cards
+from bundler.support.text import format_bytes
+from tests.unit.reporting.builds import (
+    change_manifest,
+    change_report,
+    make_downloads,
+    make_manifest_of,
+    make_report,
+    make_request_of_several,
+)
 from tests.unit.reporting.test_report import words
 
 
@@ -50,6 +59,28 @@ def test_a_budget_is_drawn_where_there_is_one(data):
     assert section(render_report(with_budget(data, 5.0))).count('class="gate"') == 3
     assert "budget 5.0 MB with brotli, met" in words(section(render_report(with_budget(data, 5.0))))
     assert "First visit3.1 MB within 5.0 MB" in words(render_report(with_budget(data, 5.0)))
+
+
+def test_the_visits_of_several_components_share_the_runtime(tmp_path):
+    def of(component, item):
+        files = [
+            dataclasses.replace(file, path=f"{component}/{file.path}") if file.role == "model" else file
+            for file in item.files
+        ]
+        return dataclasses.replace(item, component=component, files=tuple(files))
+
+    request = make_request_of_several("detect", "recognise")
+    downloads = tuple(of(name, item) for name in ("detect", "recognise") for item in make_downloads())
+    data = make_report(make_manifest_of(tmp_path, request), request)
+    card = make_cards(dataclasses.replace(data, downloads=downloads))[1]
+    assert card.label == "First visit, all components"
+    assert card.detail.startswith("with brotli, models 696 kB;")
+    first = downloads[0]
+    model = sum(file.brotli for file in first.files if file.role == "model")
+    assert card.value == format_bytes(first.brotli + model)
+    text = words(section(render_report(dataclasses.replace(data, downloads=downloads))))
+    assert "detect/webgpu" in text
+    assert "recognise/webgpu" in text
 
 
 def test_nothing_of_it_is_shown_for_what_is_installed(data):

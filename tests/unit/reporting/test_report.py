@@ -320,6 +320,7 @@ def test_what_the_users_pipeline_answered_was_verified(tmp_path):
     record = PipelineRecord(
         variant="cpu",
         function="p.py:run",
+        sha256="0" * 64,
         samples=12,
         equal=11,
         least=0.9,
