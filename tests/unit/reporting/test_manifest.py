@@ -88,6 +88,18 @@ def test_any_name_survives_the_way_to_disk_and_back(tmp_path_factory, name, outp
     assert again.sole.checks[0].outputs[0].name == output
 
 
+@pytest.mark.parametrize("schema", [2, 3])
+def test_an_older_manifest_is_that_of_one_component(bundle, manifest, schema):
+    data = json.loads(render_manifest(manifest))
+    (component,) = data.pop("components")
+    old = {key: value for key, value in {**data, **component}.items() if key not in ("name", "budget_mb", "pipeline")}
+    old["gate"]["budget_mb"] = {"bundle": 9.0}
+    (bundle / "bundle.json").write_text(json.dumps({**old, "schema": schema}))
+    again = read_manifest(bundle)
+    assert again.components == manifest.components
+    assert (again.schema, again.name, again.budget_mb) == (schema, "orientation", {"bundle": 9.0})
+
+
 def test_half_a_surrogate_pair_does_not_break_the_file(bundle, manifest):
     write_manifest(bundle, change_manifest(manifest, package="a\ud800b"))
     assert read_manifest(bundle).package == "a?b"
