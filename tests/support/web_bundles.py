@@ -24,7 +24,7 @@ from bundler.model.artifacts import Artifact
 from bundler.model.events import SILENT, Reporter
 from bundler.model.runtime import Compatibility, Gate, ProviderEntry, RuntimeVariant, Tolerance
 from bundler.profiles.resolve import resolve_target
-from tests.support.bundles import make_request, model_artifact
+from tests.support.bundles import make_request, model_artifact, with_variants
 
 RUNTIME = "1.30.0"
 CHAINS = {
@@ -43,13 +43,10 @@ def make_web_request(
     changes.setdefault("environments", make_stand_in(folder / "cache"))
     request = make_request(model, folder, **changes)
     artifact = model_artifact(request)
-    outcome = next(iter(request.artifacts.values()))[0]
     made = tuple(make_web_variant(name, variants[0], artifact) for name in variants)
     return dataclasses.replace(
-        request,
-        config=dataclasses.replace(request.config, target=target, variants=made),
+        with_variants(request, *made, target=target),
         profile=profile,
-        artifacts=dict.fromkeys(variants, (outcome,)),
         reporter=Reporter(build=f"tiny → {target}"),
     )
 

@@ -10,9 +10,11 @@ from bundler.model.artifacts import FileRecord
 from bundler.model.codec import encode
 from bundler.model.runtime import (
     RUNTIME_SCHEMA,
+    SOLE,
     Compatibility,
     Gate,
     ProviderEntry,
+    RuntimeComponent,
     RuntimeConfig,
     RuntimeVariant,
     Tolerance,
@@ -74,15 +76,17 @@ def write_package(folder: Path, behaviours: dict[str, dict[str, object]]) -> Pat
 
 def make_config(variants: tuple[str, ...]) -> RuntimeConfig:
     """The least that a configuration may say."""
-    return RuntimeConfig(
-        schema=RUNTIME_SCHEMA,
+    component = RuntimeComponent(
+        name=SOLE,
         model="tiny",
         model_digest="0" * 64,
-        target="web-wasm",
         signature=Signature(inputs=(), outputs=()),
         variants=tuple(_make_variant(name) for name in variants),
-        fallback="report",
+        golden="golden",
         golden_digest="0" * 64,
+    )
+    return RuntimeConfig(
+        schema=RUNTIME_SCHEMA, name="tiny", target="web-wasm", components=(component,), fallback="report"
     )
 
 

@@ -13,11 +13,12 @@ from bundler.emitters.contract import EmitRequest
 from bundler.emitters.device import DeviceContext, describe_device
 from bundler.emitters.payload import describe_recorded_preprocessing
 from bundler.emitters.web.modules import list_loader_modules
-from bundler.emitters.web.names import choose_package_name, make_version
+from bundler.emitters.web.names import choose_package_name, make_version, name_types
 from bundler.emitters.web.parts import Asset
 from bundler.emitters.web.profile import WebSettings
 from bundler.emitters.web.typescript import annotate_input, annotate_output, write_example
 from bundler.emitters.web.vendor import VENDOR
+from bundler.model.runtime import RuntimeComponent, RuntimeConfig
 from bundler.model.signature import Port, describe_type
 from bundler.providers.knowledge import RuntimeBuild
 from bundler.support.text import shorten, visible
@@ -80,6 +81,21 @@ class VariantContext:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ComponentContext:
+    """One component: its name in code and in the declarations, and what it takes and gives."""
+
+    name: str
+    type: str
+    model: str
+    summary: str
+    inputs: tuple[PortContext, ...]
+    outputs: tuple[PortContext, ...]
+    example: tuple[ExampleContext, ...]
+    variants: tuple[VariantContext, ...]
+    preprocessing: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Context:
     """All that the templates of this ecosystem see. Text in it is as the model has it, but for what does not print in
     `title` and `summary` (npm shows them on terminals): each place escapes for itself.
@@ -100,10 +116,9 @@ class Context:
     builds: Mapping[str, RuntimeBuild]
     modules: tuple[str, ...]
     vendor: str
-    inputs: tuple[PortContext, ...]
-    outputs: tuple[PortContext, ...]
-    example: tuple[ExampleContext, ...]
-    variants: tuple[VariantContext, ...]
+    components: tuple[ComponentContext, ...]
+    several: bool
+    together: tuple[str, ...]
     part_mb: str
     split: bool
     isolation: Mapping[str, str]
@@ -111,7 +126,6 @@ class Context:
     precompressed: bool
     private: bool
     strict: bool
-    preprocessing: tuple[str, ...]
     device: DeviceContext
 
 
@@ -120,16 +134,15 @@ def make_context(
 ) -> Context:
     """The context for one bundle; `config` is the text of its `runtime.json`, which the digest is of."""
     settings, profile = request.config, request.profile
-    package, version = choose_package_name(settings.model, request.package_name), make_version(request.version)
-    inputs = tuple(_make_port(port, annotate_input(port.type)) for port in settings.signature.inputs)
-    name = visible(shorten(settings.model))
+    package, version = choose_package_name(settings.name, request.package_name), make_version(request.version)
+    title = visible(profile.title)
     return Context(
         package=package,
         version=version,
         artifact=name_artifact(package, version),
         format=request.format,
-        title=f"{name} for {settings.target}",
-        summary=f"The ONNX model {name}, built for {visible(profile.title)}.",
+        title=f"{visible(shorten(settings.sole.model if settings.sole else settings.name))} for {settings.target}",
+        summary=_summarise(settings, title),
         bundler_version=bundler.__version__,
         runtime=f"{profile.runtime.package} {profile.runtime.version}",
         node=NODE,
@@ -137,16 +150,11 @@ def make_context(
         config_sha256=config_sha256,
         assets=tuple(_make_asset(asset) for asset in assets),
         builds=builds,
-        modules=list_loader_modules(),
+        modules=list_loader_modules(several=settings.sole is None),
         vendor=VENDOR,
-        inputs=inputs,
-        outputs=tuple(_make_port(port, annotate_output(port.type)) for port in settings.signature.outputs),
-        example=tuple(
-            ExampleContext(key=shorten(port.name), value=write_example(port.type))
-            for port in settings.signature.inputs
-            if not port.optional
-        ),
-        variants=tuple(VariantContext(name=variant.name, builds=variant.builds) for variant in settings.variants),
+        components=_make_components(settings, title),
+        several=settings.sole is None,
+        together=settings.together,
         part_mb=f"{WebSettings.of(profile).part_mb:g}",
         isolation=ISOLATION,
         policy="; ".join(f"{name} {POLICY[name]}" for name in _DIRECTIVES),
@@ -154,8 +162,38 @@ def make_context(
         precompressed=WebSettings.of(profile).precompressed,
         private=WebSettings.of(profile).private,
         strict=settings.fallback == "strict",
-        preprocessing=describe_recorded_preprocessing(settings.preprocessing),
         device=describe_device(request),
+    )
+
+
+def _summarise(config: RuntimeConfig, title: str) -> str:
+    """What is in the package, and what it is built for."""
+    *others, last = [visible(shorten(component.model)) for component in config.components]
+    named = f"models {', '.join(others)} and {last}" if others else f"model {last}"
+    return f"The ONNX {named}, built for {title}."
+
+
+def _make_components(config: RuntimeConfig, title: str) -> tuple[ComponentContext, ...]:
+    types = ("Model",) if config.sole else name_types([component.name for component in config.components])
+    return tuple(_make_component(*pair, title) for pair in zip(config.components, types, strict=True))
+
+
+def _make_component(component: RuntimeComponent, type_: str, title: str) -> ComponentContext:
+    signature, model = component.signature, visible(shorten(component.model))
+    return ComponentContext(
+        name=component.name,
+        type=type_,
+        model=model,
+        summary=f"The ONNX model {model}, built for {title}.",
+        inputs=tuple(_make_port(port, annotate_input(port.type)) for port in signature.inputs),
+        outputs=tuple(_make_port(port, annotate_output(port.type)) for port in signature.outputs),
+        example=tuple(
+            ExampleContext(key=shorten(port.name), value=write_example(port.type))
+            for port in signature.inputs
+            if not port.optional
+        ),
+        variants=tuple(VariantContext(name=variant.name, builds=variant.builds) for variant in component.variants),
+        preprocessing=describe_recorded_preprocessing(component.preprocessing),
     )
 
 

@@ -17,6 +17,7 @@ from bundler.emitters.proofs import make_opening
 from bundler.emitters.web.package import OpenPackage, open_package
 from bundler.emitters.web.pages import put_pages
 from bundler.emitters.web.parts import name_stored
+from bundler.emitters.web.proving import Pair, encode_pairs, list_pairs, read_pair
 from bundler.emitters.web.vendor import VENDOR, list_builds
 from bundler.model.codec import parse_json
 from bundler.model.errors import EnvironmentMissingError
@@ -33,14 +34,14 @@ TIME_LIMIT: Final = 600.0
 """Time limit in seconds for all variants, long enough for the shaders of a software adapter."""
 
 PAGE: Final = "measure.html"
-MODEL: Final = "original.onnx"
+_MODEL: Final = "original-{component}.onnx"
 
 
 @dataclass(slots=True, kw_only=True)
 class PageTimes:
     """What the page has reported: the series of each variant, and why others have none."""
 
-    timed: dict[str, Mapping[str, Any]] = field(default_factory=dict)
+    timed: dict[Pair, Mapping[str, Any]] = field(default_factory=dict)
     remarks: list[str] = field(default_factory=list)
     lacks_adapter: bool = False
 
@@ -51,7 +52,7 @@ class PageTimes:
             case "no-adapter":
                 self.lacks_adapter = True
             case "timed":
-                self.timed[str(message.get("variant"))] = message
+                self.timed[read_pair(message)] = message
             case "remark":
                 self.remarks.append(str(message.get("text", ""))[:500])
 
@@ -70,11 +71,7 @@ def measure_bundle(request: ProofRequest) -> tuple[Measurement, ...]:
             table = _time_all(package, device, request, opening.say)
         for remark in table.remarks:
             opening.say(remark)
-        return tuple(_read(table.timed[name]) for name in _names(package) if name in table.timed)
-
-
-def _names(package: OpenPackage) -> list[str]:
-    return [variant.name for variant in package.config.variants]
+        return tuple(_read(pair, table.timed[pair]) for pair in list_pairs(package) if pair in table.timed)
 
 
 def _time_all(package: OpenPackage, device: Device, request: ProofRequest, say: Callable[[str], None]) -> PageTimes:
@@ -89,22 +86,24 @@ def _time_all(package: OpenPackage, device: Device, request: ProofRequest, say: 
 
 
 def _visit(package: OpenPackage, device: Device, adapter: Adapter, request: ProofRequest, table: PageTimes) -> str:
-    model = request.model
+    pairs = list_pairs(package)
+    models = {name: (_MODEL.format(component=name), source) for name, source in request.models.items()}
     task = {
-        "variants": _names(package),
+        "variants": encode_pairs(pairs),
         "adapter": adapter,
-        "model": MODEL if model is not None else None,
-        "seconds": _limit_seconds(request.timing, len(package.config.variants)),
+        "models": {name: address for name, (address, _) in models.items()},
+        "seconds": _limit_seconds(request.timing, len(pairs)),
         "openings": MEASURE_OPENINGS,
         "runs": MEASURE_RUNS,
     }
     command = Command(
         argv=(PAGE,),
-        seconds=TIME_LIMIT + request.timing.seconds * len(package.config.variants),
+        seconds=TIME_LIMIT + request.timing.seconds * len(pairs),
         environment={ADAPTER: adapter, FRAMES: "1"},
         on_line=table.record,
     )
-    beside = {} if model is None else {MODEL: model.resolve(), **_list_modules(package)}
+    beside = {address: source.resolve() for address, source in models.values()}
+    beside |= _list_modules(package) if models else {}
     for name, source in beside.items():
         device.put(source, name)
     try:
@@ -125,11 +124,12 @@ def _list_modules(package: OpenPackage) -> dict[str, Path]:
     return {f"{name}.mjs": path for name, path in stored.items() if path.is_file()}
 
 
-def _read(reported: Mapping[str, Any]) -> Measurement:
+def _read(pair: Pair, reported: Mapping[str, Any]) -> Measurement:
     bundle, plain = reported.get("bundle") or {}, reported.get("plain") or {}
     return Measurement(
         name="golden sample 0",
-        variant=str(reported["variant"]),
+        component=pair[0],
+        variant=pair[1],
         opening_ms=_series(bundle.get("opening_ms", ())),
         latency_ms=_series(bundle.get("latency_ms", ())),
         baseline_opening_ms=_series(plain.get("opening_ms", ())),

@@ -14,8 +14,11 @@ from bundler.support.data import data_root
 ENTRY = "index.js"
 """The module that a page imports."""
 
+SEVERAL = "loader/several.js"
+"""The module that only bundles of several components have."""
+
 _NAMED = ("loader/browser.js", "loader/errors.js", "loader/index.js")
-"""What the entry imports for its own use."""
+"""What the entry imports for its own use; that of several components, its module in place of the last."""
 
 _IMPORT = re.compile(
     r"""^\s*(?:import\s*|(?:import|export)\s[^"'=();]*?\bfrom\s*)["'](\.{1,2}/[^"']+)["']""", re.MULTILINE
@@ -35,11 +38,12 @@ def find_modules(folder: Path, entry: str) -> tuple[str, ...]:
 
 
 @functools.cache
-def list_loader_modules() -> tuple[str, ...]:
+def list_loader_modules(*, several: bool) -> tuple[str, ...]:
     """The loader's modules that every visitor needs, but for those that the entry itself names; paths in the bundle."""
     source = data_root("templates") / "web" / "package"
-    found = {path for entry in _NAMED for path in find_modules(source, entry)}
-    return tuple(sorted(found - set(_NAMED)))
+    named = (*_NAMED[:-1], SEVERAL) if several else _NAMED
+    found = {path for entry in named for path in find_modules(source, entry)}
+    return tuple(sorted(found - set(named)))
 
 
 def _read_imports(folder: Path, path: str) -> Iterator[str]:

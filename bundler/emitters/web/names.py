@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Sequence
 
 from bundler.model.errors import UsageError
 
@@ -22,6 +23,21 @@ _TAKEN = frozenset(
 )
 """Modules of Node.js that a package cannot shadow, names that npm refuses, and packages that are used with a bundle."""
 
+
+_FACADE = frozenset(
+    (
+        *("Bundle", "BundleError", "ComponentName", "DeviceLostError", "Dimension", "DisposedError", "DownloadError"),
+        *("FallbackError", "IncompatibleError", "InferenceError", "InputError", "IntegrityError", "LoadOptions"),
+        *("Model", "OutOfMemoryError", "OutputFigures", "Port", "ProgressEvent", "Report", "RunOptions", "SelfTest"),
+        *("Tensor", "TensorData", "TypedTensor", "TypedValue", "Value", "ValueType", "VariantState", "BundleSelfTest"),
+        *("AnyModel", "SharedOptions", "Omit", "Promise", "Readonly", "Record", "Partial", "AbortSignal", "URL"),
+        *("Float32Array", "Float64Array", "Int8Array", "Int16Array", "Int32Array", "BigInt64Array"),
+        *("Uint8Array", "Uint16Array", "Uint32Array", "BigUint64Array"),
+    )
+)
+"""Types that the declarations of a bundle of several components have already, or take from the language."""
+
+_PARTS = ("", "Inputs", "Outputs", "Variant")
 
 LONGEST_GIVEN = 214
 """Characters of a name or a version that a user gives: as many as npm takes."""
@@ -44,6 +60,21 @@ def make_package_name(model: str) -> str:
     if not name:
         return "model"
     return f"{name}-model" if name in _TAKEN else name
+
+
+def name_types(components: Sequence[str]) -> tuple[str, ...]:
+    """The TypeScript type of each component: `Detect` for `detect`. It and what begins with it, such as `DetectInputs`,
+    are distinct from all others.
+    """
+    taken = set(_FACADE)
+    found = []
+    for component in components:
+        name = "".join(word[:1].upper() + word[1:] for word in component.split("_"))
+        while any(f"{name}{part}" in taken for part in _PARTS):
+            name += "_"
+        taken |= {f"{name}{part}" for part in _PARTS}
+        found.append(name)
+    return tuple(found)
 
 
 def choose_package_name(model: str, package_name: str | None) -> str:

@@ -1,4 +1,4 @@
-"""All that the loader may fetch, stored in the bundle: the runtime's builds, the models and the golden set."""
+"""All that the loader may fetch, stored in the bundle: the runtime's builds, the models and the golden sets."""
 
 from __future__ import annotations
 
@@ -26,8 +26,10 @@ def _list_files(request: EmitRequest, runtime: Iterable[PackageFile]) -> Iterabl
     for file in runtime:
         path = f"{VENDOR}/{PurePosixPath(file.path).name}"
         yield FileRecord(path=path, size=file.size, sha256=file.sha256), file.source
-    for variant in request.config.variants:
-        for record, source in find_variant_files(request, variant):
-            yield replace(record, path=f"{PAYLOAD}/{record.path}"), source
-    for record in record_folder(request.golden).files:
-        yield replace(record, path=f"{PAYLOAD}/golden/{record.path}"), request.golden / record.path
+    for component in request.config.components:
+        built = request.components[component.name]
+        for variant in component.variants:
+            for record, source in find_variant_files(built, variant):
+                yield replace(record, path=f"{PAYLOAD}/{record.path}"), source
+        for record in record_folder(built.golden).files:
+            yield replace(record, path=f"{PAYLOAD}/{component.golden}/{record.path}"), built.golden / record.path

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from bundler.emitters.contract import EmitRequest
@@ -13,8 +13,9 @@ from bundler.emitters.payload import PAYLOAD, render_config
 from bundler.emitters.rendering import Template, load_template, write_project
 from bundler.emitters.web.context import Context, make_context
 from bundler.emitters.web.demo import describe_demo
-from bundler.emitters.web.downloads import list_downloads
+from bundler.emitters.web.downloads import list_downloads, sum_first_visit
 from bundler.emitters.web.licences import LicenceFile, find_licences
+from bundler.emitters.web.modules import SEVERAL
 from bundler.emitters.web.payload import place_assets
 from bundler.emitters.web.precompression import precompress
 from bundler.emitters.web.profile import WebSettings
@@ -55,10 +56,13 @@ def write_web_project(request: EmitRequest, folder: Path) -> Project:
     context = make_context(request, config, digest, assets, builds)
     template = load_template(TEMPLATE)
     fields = _fields_of(context)
-    write_project(_without(template, _DEMO_PAGE, _README), fields, {}, folder)
+    unneeded = frozenset({PurePosixPath(SEVERAL).name}) if request.config.sole else frozenset()
+    write_project(_without(template, _DEMO_PAGE, _README), fields, {}, folder, unneeded)
     write_project(_alone(template, _DEMO_PAGE), {**fields, **_fields_of(describe_demo(folder))}, {}, folder)
     downloads = list_downloads(request, assets, folder)
-    write_project(_alone(template, _README), {**fields, "downloads": downloads}, {}, folder)
+    write_project(
+        _alone(template, _README), {**fields, "downloads": downloads, "whole": sum_first_visit(downloads)}, {}, folder
+    )
     if WebSettings.of(request.profile).precompressed:
         precompress(request, folder)
     return Project(context=context, licences=licences, downloads=downloads)

@@ -19,11 +19,15 @@ from bundler.model.codec import parse_json
 from bundler.model.errors import DeviceMissingError
 from bundler.model.proof import VariantProof
 from bundler.model.results import Comparison, OutputComparison, restore_output
+from bundler.model.runtime import SOLE
 
 TIME_LIMIT: Final = 1800.0
 """Time limit in seconds for the golden set of all variants."""
 
 PAGE: Final = "proof.html"
+
+Pair = tuple[str, str]
+"""The names of a component and of its variant."""
 
 _NUMBERS: Final = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 """Numbers that JSON lacks, as the page writes them."""
@@ -37,8 +41,8 @@ class PageReport:
 
     say: Callable[[str], None]
     browser: str = ""
-    outcomes: dict[str, Mapping[str, Any]] = field(default_factory=dict)
-    running: str | None = None
+    outcomes: dict[Pair, Mapping[str, Any]] = field(default_factory=dict)
+    running: Pair | None = None
     lacks_adapter: bool = False
 
     def record(self, line: str) -> None:
@@ -52,10 +56,25 @@ class PageReport:
             case "remark":
                 self.say(str(message.get("text", ""))[:500])
             case "began":
-                self.running = str(message.get("variant"))
+                self.running = read_pair(message)
             case "outcome":
                 self.running = None
-                self.outcomes[str(message.get("variant"))] = message
+                self.outcomes[read_pair(message)] = message
+
+
+def read_pair(message: Mapping[str, Any]) -> Pair:
+    """What a message of a page is about."""
+    return str(message.get("component", SOLE)), str(message.get("variant"))
+
+
+def list_pairs(package: OpenPackage) -> list[Pair]:
+    """Every variant with its component, in order."""
+    return [(component.name, variant.name) for component, variant in package.config.pairs]
+
+
+def encode_pairs(pairs: Sequence[Pair]) -> list[dict[str, str]]:
+    """The variants of a page's task."""
+    return [{"component": component, "variant": variant} for component, variant in pairs]
 
 
 def prove_bundle(request: ProofRequest) -> tuple[VariantProof, ...]:
@@ -78,7 +97,7 @@ def prove_bundle(request: ProofRequest) -> tuple[VariantProof, ...]:
                 # Its details name paths and process numbers of this machine: for the screen, not for the manifest.
                 opening.say("; ".join(error.details))
                 return leave_unproven(package.config, error.message)
-    return tuple(_make_proof(variant.name, report, package, device.facts) for variant in package.config.variants)
+    return tuple(_make_proof(pair, report, package, device.facts) for pair in list_pairs(package))
 
 
 def run_variants(package: OpenPackage, device: Device, say: Callable[[str], None]) -> PageReport:
@@ -88,7 +107,7 @@ def run_variants(package: OpenPackage, device: Device, say: Callable[[str], None
     """
     report = PageReport(say=say)
     adapter = guess_adapter()
-    pending = [variant.name for variant in package.config.variants]
+    pending = list_pairs(package)
     while pending:
         outcome = _visit(package, device, adapter, pending, report)
         if report.lacks_adapter and adapter == "hardware":
@@ -97,37 +116,38 @@ def run_variants(package: OpenPackage, device: Device, say: Callable[[str], None
             continue
         if outcome.code != 0:
             _record_failure(report, pending, outcome)
-        pending = [] if outcome.code == 0 else [name for name in pending if name not in report.outcomes]
+        pending = [] if outcome.code == 0 else [pair for pair in pending if pair not in report.outcomes]
     return report
 
 
 def _visit(
-    package: OpenPackage, device: Device, adapter: Adapter, pending: Sequence[str], report: PageReport
+    package: OpenPackage, device: Device, adapter: Adapter, pending: Sequence[Pair], report: PageReport
 ) -> Outcome:
     report.running = None
     command = Command(argv=(PAGE,), seconds=TIME_LIMIT, environment={ADAPTER: adapter}, on_line=report.record)
-    with put_pages(device, package, {"variants": list(pending), "adapter": adapter}):
+    with put_pages(device, package, {"variants": encode_pairs(pending), "adapter": adapter}):
         return device.run(command)
 
 
-def _record_failure(report: PageReport, pending: Sequence[str], outcome: Outcome) -> None:
+def _record_failure(report: PageReport, pending: Sequence[Pair], outcome: Outcome) -> None:
     """Attribute a failure to the variant that was running."""
-    first = next((name for name in pending if name not in report.outcomes), None)
-    name = report.running or first
-    if name is not None:
-        report.outcomes[name] = {"variant": name, "status": "failed", "reason": outcome.errors}
+    first = next((pair for pair in pending if pair not in report.outcomes), None)
+    pair = report.running or first
+    if pair is not None:
+        report.outcomes[pair] = {"status": "failed", "reason": outcome.errors}
 
 
-def _make_proof(name: str, report: PageReport, package: OpenPackage, facts: Facts) -> VariantProof:
-    outcome = report.outcomes.get(name)
+def _make_proof(pair: Pair, report: PageReport, package: OpenPackage, facts: Facts) -> VariantProof:
+    outcome = report.outcomes.get(pair)
     if outcome is None:
-        return make_unproven(name, "the page did not report it", passed=False)
+        return make_unproven(*pair, "the page did not report it", passed=False)
     status, reason = outcome.get("status"), str(outcome.get("reason") or "")
     if status == "unavailable":
-        return make_unproven(name, f"{report.browser or 'the browser'} cannot run it: {reason}")
+        return make_unproven(*pair, f"{report.browser or 'the browser'} cannot run it: {reason}")
     try:
         return VariantProof(
-            variant=name,
+            component=pair[0],
+            variant=pair[1],
             level=facts.level,
             passed=status == "passed",
             comparison=_read_comparison(outcome),
@@ -137,10 +157,10 @@ def _make_proof(name: str, report: PageReport, package: OpenPackage, facts: Fact
             place=_describe_place(outcome, report),
             ran_on=facts.record(_name_runtime(package)),
             host=facts.describe(),
-            **_describe_means(outcome, package),
+            **_describe_means(pair, outcome, package),
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        return make_unproven(name, f"the page's figures cannot be read: {type(error).__name__}: {error}", passed=False)
+        return make_unproven(*pair, f"the page's figures cannot be read: {type(error).__name__}: {error}", passed=False)
 
 
 def _remark(outcome: Mapping[str, Any], report: PageReport, package: OpenPackage) -> str:
@@ -153,7 +173,7 @@ def _remark(outcome: Mapping[str, Any], report: PageReport, package: OpenPackage
 
 
 def _name_runtime(package: OpenPackage) -> str:
-    return f"onnxruntime-web {package.config.variants[0].requires.runtime}"
+    return f"onnxruntime-web {package.config.pairs[0][1].requires.runtime}"
 
 
 def _describe_place(outcome: Mapping[str, Any], report: PageReport) -> str:
@@ -161,11 +181,11 @@ def _describe_place(outcome: Mapping[str, Any], report: PageReport) -> str:
     return f"in {report.browser or 'a browser'}{adapter}"
 
 
-def _describe_means(outcome: Mapping[str, Any], package: OpenPackage) -> dict[str, Any]:
+def _describe_means(pair: Pair, outcome: Mapping[str, Any], package: OpenPackage) -> dict[str, Any]:
     """The build of the runtime that the page chose, and what else the variant is for: its other builds, and Node.js
     where it needs no browser's device.
     """
-    variant = next(one for one in package.config.variants if one.name == outcome["variant"])
+    variant = package.config.component(pair[0]).variant(pair[1])
     ran = str(outcome.get("build", ""))
     others = [f"the build {build}" for build in variant.builds if build != ran]
     others += [] if any(entry.device for entry in variant.providers) else ["Node.js"]

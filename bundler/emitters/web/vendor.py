@@ -31,10 +31,10 @@ def list_builds() -> Mapping[str, RuntimeBuild]:
 
 def choose_builds(config: RuntimeConfig) -> dict[str, RuntimeBuild]:
     """The builds that the variants name, in that order, and no others. Raises `DefectError` for an unknown one."""
-    names = dict.fromkeys(build for variant in config.variants for build in variant.builds)
+    names = dict.fromkeys(build for _, variant in config.pairs for build in variant.builds)
     known = list_builds()
     unknown = [name for name in names if name not in known]
-    idle = [variant.name for variant in config.variants if not variant.builds]
+    idle = [config.label(component.name, variant.name) for component, variant in config.pairs if not variant.builds]
     if unknown or idle:
         raise DefectError(f"no build of the web runtime is known for {', '.join((*unknown, *idle))}")
     return {name: known[name] for name in names}

@@ -18,16 +18,25 @@ export async function browserName() {
 }
 
 /**
- * @param {string[]} variants
- * @returns {Promise<string[]>} those of them that ask for a GPU adapter
+ * @param {import("./channel.js").Pair[]} pairs
+ * @returns {Promise<import("./channel.js").Pair[]>} those of them that ask for a GPU adapter
  */
-export async function pickOnAdapter(variants) {
+export async function pickOnAdapter(pairs) {
   const path = "/runtime.js";
-  const { config } = await import(path).catch(() => ({ config: { variants: [] } }));
-  /** @type {{name: string, providers: {name: string}[]}[]} */
-  const known = config.variants;
-  const onAdapter = known.filter(({ providers }) => providers.some(({ name }) => ON_ADAPTER.includes(name)));
-  return onAdapter.map(({ name }) => name).filter((name) => variants.includes(name));
+  const { config } = await import(path).catch(() => ({ config: { components: [] } }));
+  return pairs.filter((pair) =>
+    findProviders(config, pair).some((/** @type {{name: string}} */ { name }) => ON_ADAPTER.includes(name)),
+  );
+}
+
+/**
+ * @param {any} config
+ * @param {import("./channel.js").Pair} pair
+ * @returns {{name: string}[]}
+ */
+export function findProviders({ components }, { component, variant }) {
+  const owner = components.find((/** @type {{name: string}} */ { name }) => name === component);
+  return owner?.variants.find((/** @type {{name: string}} */ { name }) => name === variant)?.providers ?? [];
 }
 
 /**

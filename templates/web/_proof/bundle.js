@@ -1,18 +1,18 @@
 // The bundle as a contender: opened as a page opens it that was visited before.
 import { offer } from "./contenders.js";
+import { openMember } from "./members.js";
 import { readSample } from "./sample.js";
 
 const PACKAGE = "/index.js";
 
-offer(async ({ variant }) => {
-  const inputs = await readSample();
+offer(async ({ component, variant }) => {
+  const inputs = await readSample(component);
   /** @type {any} */
   let model;
   return {
     build: () => model.report.build,
     async open() {
-      const { load } = await import(PACKAGE);
-      model = await load({ variant });
+      model = await openMember(await import(PACKAGE), { component, variant });
       if (model.report.variant !== variant) throw new Error(`variant ${model.report.variant} was opened in its place`);
     },
     async call() {
@@ -23,7 +23,7 @@ offer(async ({ variant }) => {
       }
     },
     async close() {
-      await model?.dispose();
+      await model?.close();
     },
   };
 });

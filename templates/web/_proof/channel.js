@@ -1,10 +1,12 @@
 // What a page of the prover shares with the server: its task, messages, and the sign that it is alive.
 
+/** @typedef {{component: string, variant: string}} Pair a variant, and whose it is */
+
 /**
  * @typedef {object} Task what the server wants of a page; all but the first two are for timing
- * @property {string[]} variants
+ * @property {Pair[]} variants
  * @property {"hardware" | "software"} adapter what the browser was started with
- * @property {string | null} model the original model's address, beside this file
+ * @property {Record<string, string>} models the addresses of the components' original models, beside this file
  * @property {number} seconds
  * @property {number} openings
  * @property {number} runs

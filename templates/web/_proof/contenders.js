@@ -1,6 +1,6 @@
 // A contender runs in a frame of its own, with its own copy of the runtime, and is driven from the page around it.
 
-/** @typedef {{variant: string, build: string, model: string}} Terms */
+/** @typedef {{component: string, variant: string, build: string, model: string}} Terms */
 /** @typedef {{build(): string, open(): Promise<void>, call(): Promise<void>, close(): Promise<void>}} Contender */
 
 /**

@@ -1,16 +1,17 @@
 // The original model in a plain session of the same runtime, opened as the runtime's documentation shows.
+import { findProviders } from "./browser.js";
 import { offer } from "./contenders.js";
 import { readSample } from "./sample.js";
 
 /** What the runtime calls the element types that our golden sets name otherwise. */
 const TYPES = /** @type {Record<string, string>} */ ({ str: "string" });
 
-offer(async ({ variant, build, model }) => {
+offer(async ({ component, variant, build, model }) => {
   const { assets, builds, config } = await import(/** @type {string} */ ("/runtime.js"));
   const module = new URL(`${build}.mjs`, import.meta.url).href;
   const binary = addresses(assets, builds[build].binary);
-  const provider = config.variants.find((/** @type {{name: string}} */ { name }) => name === variant).providers[0].name;
-  const sample = await readSample();
+  const provider = findProviders(config, { component, variant })[0]?.name;
+  const sample = await readSample(component);
   const address = new URL(model, import.meta.url).href;
   /** @type {any} */
   let session;

@@ -2,6 +2,7 @@
 import { browserName, lacksAdapter, pickOnAdapter } from "./browser.js";
 import { explain, holdOn, readTask, tell } from "./channel.js";
 import { takeComplaints, watchPage } from "./complaints.js";
+import { nameMember, openMember, probeMember } from "./members.js";
 import { countNodes, watchSessions } from "./nodes.js";
 
 /** The bundle's own entry point, which stands at the root. */
@@ -10,29 +11,28 @@ const PACKAGE = "/index.js";
 /** It compiles shaders for a CPU: a person who waits should know. */
 const SLOW = "the browser's software adapter runs it here, which can take minutes";
 
-/** @typedef {{name: string, available: boolean, reason: string}} Offer */
-/** @typedef {{load(options: object): Promise<any>, probe(): Promise<Offer[]>}} Package */
+/** @typedef {import("./channel.js").Pair} Pair */
 
 /**
- * @param {Package} bundle
- * @param {string} variant
+ * @param {any} bundle
+ * @param {Pair} pair
  * @returns {Promise<object>} the outcome, in the words of the server
  */
-async function prove(bundle, variant) {
-  const offer = (await bundle.probe()).find(({ name }) => name === variant);
-  if (!offer) return { status: "failed", reason: `the package knows no variant ${variant}` };
+async function prove(bundle, pair) {
+  const offer = await probeMember(bundle, pair);
+  if (!offer) return { status: "failed", reason: `the package knows no variant ${await nameMember(pair)}` };
   if (!offer.available) return { status: "unavailable", reason: offer.reason };
   const began = performance.now();
-  const model = await bundle.load({ variant, cache: false });
+  const model = await openMember(bundle, pair, { cache: false });
   const opened = performance.now();
   try {
     const test = await model.selfTest();
     return describe(model.report, test, {
       opening_seconds: (opened - began) / 1000,
       golden_seconds: (performance.now() - opened) / 1000,
-    }, variant);
+    }, pair.variant);
   } finally {
-    await model.dispose();
+    await model.close();
   }
 }
 
@@ -64,36 +64,36 @@ function describe(report, test, figures, variant) {
 }
 
 /**
- * @param {Package} bundle
- * @param {string} variant
+ * @param {any} bundle
+ * @param {Pair} pair
  */
-async function proveAndTell(bundle, variant) {
-  await tell("began", { variant });
+async function proveAndTell(bundle, pair) {
+  await tell("began", pair);
   let outcome;
   try {
-    outcome = await prove(bundle, variant);
+    outcome = await prove(bundle, pair);
   } catch (error) {
     outcome = { status: "failed", reason: explain(error) };
   }
-  await tell("outcome", { ...outcome, variant, nodes: countNodes(), faults: takeComplaints() });
+  await tell("outcome", { ...outcome, ...pair, nodes: countNodes(), faults: takeComplaints() });
 }
 
 /** @param {import("./channel.js").Task} task */
 async function proveAll({ variants, adapter }) {
-  /** @type {Package} */
+  /** @type {any} */
   let bundle;
   try {
     watchSessions();
     bundle = await import(PACKAGE);
   } catch (error) {
     const reason = [`the package cannot be imported: ${explain(error)}`, ...takeComplaints()].join("; ");
-    for (const variant of variants) await tell("outcome", { variant, status: "failed", reason });
+    for (const pair of variants) await tell("outcome", { ...pair, status: "failed", reason });
     return;
   }
   const slow = adapter === "software" ? await pickOnAdapter(variants) : [];
-  for (const variant of variants) {
-    if (slow.includes(variant)) await tell("remark", { text: `variant ${variant}: ${SLOW}` });
-    await proveAndTell(bundle, variant);
+  for (const pair of variants) {
+    if (slow.includes(pair)) await tell("remark", { text: `variant ${await nameMember(pair)}: ${SLOW}` });
+    await proveAndTell(bundle, pair);
   }
 }
 

@@ -96,7 +96,7 @@ describe("a golden set", () => {
     const path = "payload/golden/index.json";
     data.assets[path] = asset(path, [index]);
     const { platform, asked } = platformOf(data, { files: { [`${path}#0`]: () => bytesOf(index) } });
-    const golden = await openGolden(data, platform);
+    const golden = await openGolden({ ...data, component: data.config.components[0] }, platform);
     await assert.rejects(golden.read().next(), { name: "IntegrityError", message: /else.bin is not among the files/ });
     assert.deepEqual(asked, [`${path}#0`]);
   });

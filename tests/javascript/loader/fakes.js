@@ -57,21 +57,36 @@ export const variant = (name, settings = {}) => ({
 let packages = 0;
 
 /**
+ * @param {string} name
+ * @param {object} [settings]
+ */
+export const componentOf = (name, settings = {}) => ({
+  name,
+  model: "adder",
+  signature: { inputs: [port("x")], outputs: [port("y")] },
+  variants: [variant("wasm")],
+  golden: "golden",
+  unstable_outputs: [],
+  preprocessing: null,
+  ...settings,
+});
+
+/**
  * @param {Variant[]} [variants]
- * @param {object} [config]
+ * @param {object} [component] changes of it
+ * @param {object} [config] changes of that
  * @returns {PackageData}
  */
-export function packageOf(variants = [variant("wasm")], config = {}) {
+export function packageOf(variants = [variant("wasm")], component = {}, config = {}) {
   const module = `vendor/ort-${(packages += 1)}.mjs`; // Each its own: a page knows a module by its address and digest.
   return {
     config: {
-      schema: 3,
-      model: "adder",
-      signature: { inputs: [port("x")], outputs: [port("y")] },
-      variants,
+      schema: 4,
+      name: "adder",
+      target: "web-wasm",
+      components: [componentOf("model", { variants, ...component })],
       fallback: "report",
-      unstable_outputs: [],
-      preprocessing: null,
+      together: [],
       ...config,
     },
     assets: {

@@ -46,7 +46,7 @@ describe("the choice of a variant", () => {
 
   it("lets the caller be less strict than the bundle", async () => {
     pretend({});
-    const { platform, data } = platformOf(packageOf([variant("webgpu", GPU), variant("wasm")], { fallback: "strict" }));
+    const { platform, data } = platformOf(packageOf([variant("webgpu", GPU), variant("wasm")], {}, { fallback: "strict" }));
     await assert.rejects(makePackage(data, platform).load(), { name: "FallbackError" });
     assert.equal((await makePackage(data, platform).load({ strict: false })).report.variant, "wasm");
   });

@@ -34,7 +34,18 @@ import * as data from "../runtime.js";
  * @typedef {{ variant?: string, onProgress?: (event: Progress) => void }} LoadOptions
  */
 
-export const config = /** @type {Config} */ (/** @type {unknown} */ (data.config));
+const { components, target } = data.config;
+const several = components.length > 1;
+const asked = new URLSearchParams(location.search).get("component");
+
+/** @type {import("../loader/types.js").Component} */
+const component = components.find(({ name }) => name === asked) ?? /** @type {any} */ (components[0]);
+
+/** What the page is about: one component. */
+export const config = /** @type {Config} */ (/** @type {unknown} */ ({ ...component, target }));
+
+/** The names of all components, and of the one that is shown; none where there is but one. */
+export const choice = several ? { names: components.map(({ name }) => name), chosen: component.name } : null;
 
 export const version = data.identity.version;
 
@@ -43,12 +54,24 @@ export const version = data.identity.version;
  * @returns {Promise<Model>}
  */
 export async function load(options) {
-  return /** @type {Model} */ (/** @type {unknown} */ (await loader.load(options)));
+  const { load: open } = /** @type {any} */ (loader);
+  if (!several) return open(options);
+  const { name } = component;
+  const { variant, ...rest } = options;
+  const bundle = await open({ ...rest, only: [name], ...(variant ? { variants: { [name]: variant } } : {}) });
+  const member = bundle[name];
+  return {
+    report: bundle.report[name],
+    run: (inputs) => member.run(inputs),
+    selfTest: () => member.selfTest(),
+    dispose: () => bundle.close(),
+  };
 }
 
 /** @returns {Promise<Probed[]>} */
-export function probe() {
-  return loader.probe();
+export async function probe() {
+  const found = /** @type {any} */ (await loader.probe());
+  return several ? found[component.name] : found;
 }
 
 /** @returns {Promise<void>} */
@@ -68,7 +91,7 @@ export function bundleSize() {
  * @returns {Promise<Golden>}
  */
 export async function openGolden() {
-  const golden = await openRecorded(data, browser);
+  const golden = await openRecorded({ ...data, component }, browser);
   const read = async (/** @type {number} */ index) => {
     const found = golden.samples[index];
     return found

@@ -36,6 +36,7 @@ class Page {
 
   async start() {
     showFacts(this.bundle);
+    showChoice(this.bundle);
     const bench = createBench(this.bundle).then((made) => (this.playground = made));
     void this.bundle.probe().then(
       (probed) => this.running.showVariants(probed, this.variant),
@@ -151,6 +152,20 @@ function showFacts({ config, bundleSize, version }) {
   refill(place("facts"), ...facts.map((text) => element("li", {}, text)));
   place("model").textContent = showName(config.model);
   place("target").textContent = showName(config.target, 40);
+}
+
+/**
+ * A bundle of several components shows one at a time: each has an address of its own.
+ *
+ * @param {Bundle} bundle
+ */
+function showChoice({ choice }) {
+  if (!choice) return;
+  const links = choice.names.map((name) => {
+    const current = name === choice.chosen ? "page" : undefined;
+    return element("a", { href: `?component=${name}`, "aria-current": current }, name);
+  });
+  refill(place("components"), ...links);
 }
 
 /** @param {readonly string[]} notes */

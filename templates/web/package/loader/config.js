@@ -118,9 +118,14 @@ export const ENTRIES = new Set([
  * @param {import("./types.js").PackageData} data
  */
 export function checkConfig({ assets, config }) {
-  const faults = config.variants.flatMap((variant) =>
-    [...findStrangeOptions(variant), ...findStrangeFiles(variant, assets)].map((fault) => `${variant.name}: ${fault}`),
-  );
+  const faults = config.components.flatMap((component) => {
+    const label = config.components.length > 1 ? `${component.name}/` : "";
+    return component.variants.flatMap((variant) =>
+      [...findStrangeOptions(variant), ...findStrangeFiles(variant, assets)].map(
+        (fault) => `${label}${variant.name}: ${fault}`,
+      ),
+    );
+  });
   if (!faults.length) return;
   throw new IncompatibleError("runtime.json asks for what bundler never writes", {
     why: faults.join("; ").slice(0, LONGEST),

@@ -4,7 +4,6 @@ import { Downloads } from "./download.js";
 import { IntegrityError } from "./errors.js";
 import { countItems, findElement, viewBytes } from "./signature.js";
 
-const FOLDER = "payload/golden/";
 const REBUILD = "build the bundle again";
 
 /**
@@ -46,10 +45,12 @@ const REBUILD = "build the bundle again";
 export class GoldenSet {
   /**
    * @param {Downloads} downloads
+   * @param {string} folder where it is in the package
    * @param {{ synthetic: boolean, outputs: Reference[], samples: { name: string, inputs: object, outputs: object }[] }} index
    */
-  constructor(downloads, index) {
+  constructor(downloads, folder, index) {
     this.downloads = downloads;
+    this.folder = folder;
     this.synthetic = index.synthetic;
     this.samples = index.samples;
     this.references = new Map(index.outputs.map((reference) => [reference.name, reference]));
@@ -80,7 +81,7 @@ export class GoldenSet {
     if (!element) return null;
     const { type } = element;
     if (entry.values) return { type, dims: entry.shape, data: entry.values };
-    const bytes = (await this.downloads.fetch(FOLDER + entry.file)).slice();
+    const bytes = (await this.downloads.fetch(`${this.folder}/${entry.file}`)).slice();
     this.downloads.files.clear(); // The set may be larger than memory.
     const items = countItems(type, entry.shape);
     return { type, dims: entry.shape, data: viewBytes(type, bytes.buffer, items) };
@@ -90,7 +91,7 @@ export class GoldenSet {
 /**
  * Raises `DownloadError` or `IntegrityError`.
  *
- * @param {import("./types.js").PackageData} data
+ * @param {import("./types.js").ComponentData} data
  * @param {import("./types.js").Platform} platform
  */
 export async function openGolden(data, platform) {
@@ -101,19 +102,21 @@ export async function openGolden(data, platform) {
     signal: undefined,
     onProgress: undefined,
   });
-  const text = new TextDecoder().decode(await downloads.fetch(`${FOLDER}index.json`));
-  const golden = readIndex(downloads, text);
+  const folder = `payload/${data.component.golden}`;
+  const text = new TextDecoder().decode(await downloads.fetch(`${folder}/index.json`));
+  const golden = readIndex(downloads, folder, text);
   if (!golden.samples?.length) throw new IntegrityError("the golden set has no samples", { hint: REBUILD });
   return golden;
 }
 
 /**
  * @param {Downloads} downloads
+ * @param {string} folder
  * @param {string} text
  */
-function readIndex(downloads, text) {
+function readIndex(downloads, folder, text) {
   try {
-    return new GoldenSet(downloads, JSON.parse(text));
+    return new GoldenSet(downloads, folder, JSON.parse(text));
   } catch (cause) {
     throw new IntegrityError("the golden set's index cannot be read", { why: String(cause), hint: REBUILD });
   }

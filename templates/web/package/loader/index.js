@@ -6,7 +6,7 @@ import { IncompatibleError, InputError } from "./errors.js";
 import { BundledModel } from "./model.js";
 import { findObstacle, openFirst } from "./variants.js";
 
-const SCHEMA = 3;
+const SCHEMA = 4;
 
 /**
  * @param {import("./types.js").PackageData} data what `runtime.js` exports
@@ -35,7 +35,8 @@ async function load(packaged, platform, options) {
   const data = options.base === undefined ? packaged : moveAssets(packaged, resolveBase(options.base, platform));
   checkThreads(options.threads);
   options.signal?.throwIfAborted();
-  const variants = chooseVariants(data.config, options.variant);
+  const own = takeComponent(data, data.config.components[0]);
+  const variants = chooseVariants(own.component, options.variant);
   const downloads = new Downloads({
     data,
     platform,
@@ -44,9 +45,9 @@ async function load(packaged, platform, options) {
     onProgress: options.onProgress,
   });
   try {
-    const opened = await openFirst({ data, platform, downloads, options, variants });
+    const opened = await openFirst({ data: own, platform, downloads, options, variants });
     await finish(downloads, opened, options.signal);
-    return new BundledModel(data, platform, opened);
+    return new BundledModel(own, platform, opened);
   } finally {
     downloads.close();
   }
@@ -124,20 +125,27 @@ function show(value) {
 function checkSchema(config) {
   if (config.schema === SCHEMA) return;
   throw new IncompatibleError(`runtime.json has schema ${config.schema}`, {
-    why: `this loader reads schema ${SCHEMA}`,
+    why: `${config.schema < SCHEMA ? "an earlier" : "a later"} version of bundler wrote it, and this loader reads schema ${SCHEMA}`,
     hint: "build the bundle again",
   });
 }
 
 /**
- * @param {import("./types.js").Config} config
+ * @param {import("./types.js").PackageData} data
+ * @param {import("./types.js").Component} component
+ * @returns {import("./types.js").ComponentData}
+ */
+const takeComponent = (data, component) => ({ ...data, component });
+
+/**
+ * @param {import("./types.js").Component} component
  * @param {string | undefined} name
  */
-function chooseVariants(config, name) {
-  if (name === undefined) return config.variants;
-  const chosen = config.variants.filter((variant) => variant.name === name);
+function chooseVariants({ variants }, name) {
+  if (name === undefined) return variants;
+  const chosen = variants.filter((variant) => variant.name === name);
   if (chosen.length) return chosen;
-  const known = config.variants.map((variant) => variant.name).join(", ");
+  const known = variants.map((variant) => variant.name).join(", ");
   throw new InputError(`there is no variant ${JSON.stringify(name)}`, { hint: `the variants are ${known}` });
 }
 
@@ -147,11 +155,16 @@ function chooseVariants(config, name) {
  */
 async function probeAll(data) {
   check(data); // What no `load` opens is not available either.
-  return Promise.all(data.config.variants.map((variant) => probe(data, variant)));
+  return probeComponent(takeComponent(data, data.config.components[0]));
+}
+
+/** @param {import("./types.js").ComponentData} data */
+function probeComponent(data) {
+  return Promise.all(data.component.variants.map((variant) => probe(data, variant)));
 }
 
 /**
- * @param {import("./types.js").PackageData} data
+ * @param {import("./types.js").ComponentData} data
  * @param {import("./types.js").Variant} variant
  * @returns {Promise<import("./types.js").VariantState>}
  */

@@ -29,19 +29,19 @@ export class BundledModel {
   #capture = null;
 
   /**
-   * @param {import("./types.js").PackageData} data
+   * @param {import("./types.js").ComponentData} data
    * @param {import("./types.js").Platform} platform
    * @param {import("./opening.js").Opened} opened
    */
   constructor(data, platform, opened) {
-    const { inputs, outputs } = data.config.signature;
+    const { inputs, outputs } = data.component.signature;
     const { instance, session } = opened;
-    this.name = data.config.model;
+    this.name = data.component.model;
     this.version = data.identity.version;
     this.inputs = Object.freeze([...inputs]);
     this.outputs = Object.freeze([...outputs]);
     this.report = opened.report;
-    this.preprocessing = data.config.preprocessing;
+    this.preprocessing = data.component.preprocessing;
     this.#data = data;
     this.#platform = platform;
     this.#opened = opened;
@@ -54,7 +54,7 @@ export class BundledModel {
         owns: (tensor) => owners.get(tensor) === (opened.gpu ?? instance),
         inputNames: session.inputNames,
       },
-      data.config.fixed_sizes,
+      data.component.fixed_sizes,
     );
     if (opened.captured) this.#capture = startCapture(opened, inputs);
     this.#capture?.catch(() => {}); // The first run reports it.

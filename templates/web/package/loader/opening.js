@@ -124,13 +124,13 @@ function chooseDevice(variant, keep, captured, notes) {
 /**
  * The device replays the commands of the first run: only with the same sizes.
  *
- * @param {import("./types.js").PackageData} data
+ * @param {import("./types.js").ComponentData} data
  * @param {import("./types.js").Variant} variant
  * @param {string[]} notes
  */
-function canCapture({ config }, variant, notes) {
+function canCapture({ component }, variant, notes) {
   if (!variant.session.enable_graph_capture) return false;
-  const { inputs, outputs } = config.signature;
+  const { inputs, outputs } = component.signature;
   const loose = [...inputs, ...outputs].find((port) => !port.type.shape?.every((size) => typeof size === "number"));
   if (!loose) return true;
   notes.push(`the graph is not captured: ${JSON.stringify(loose.name)} has no fixed shape`);
@@ -192,7 +192,7 @@ const ONE_THREAD = {
  * @param {Parts} parts
  */
 async function openSession({ data, options }, { variant, instance, code, files, plan, survey }) {
-  const outputs = data.config.signature.outputs.filter((port) => findElement(port.type));
+  const outputs = data.component.signature.outputs.filter((port) => findElement(port.type));
   const at = variant.files.findIndex((file) => file.path === variant.model);
   const folder = variant.model.slice(0, variant.model.lastIndexOf("/") + 1);
   const beside = variant.files
@@ -223,7 +223,7 @@ async function openSession({ data, options }, { variant, instance, code, files, 
  * @returns {import("./types.js").Report}
  */
 function describe({ data, platform, downloads }, variant, survey, instance, notes, seconds) {
-  const absent = data.config.signature.outputs.filter((port) => !findElement(port.type));
+  const absent = data.component.signature.outputs.filter((port) => !findElement(port.type));
   return {
     variant: variant.name,
     providers: variant.providers.map((provider) => provider.name),

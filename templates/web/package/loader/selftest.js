@@ -8,23 +8,23 @@ import { describeType, findElement } from "./signature.js";
  * Run every sample and compare.
  *
  * @param {import("./types.js").Model} model
- * @param {import("./types.js").PackageData} data
+ * @param {import("./types.js").ComponentData} data
  * @param {import("./types.js").Platform} platform
  * @returns {Promise<import("./types.js").SelfTest>}
  */
 export async function testModel(model, data, platform) {
   const golden = await openGolden(data, platform);
-  const toleranceOf = readGate(model, data.config);
+  const toleranceOf = readGate(model, data.component);
   const figures = model.outputs.map((port) => ({
     port,
     found: new OutputFigures(port.name, golden.references.get(port.name)),
   }));
   for await (const sample of golden.read()) {
     const results = await runSample(model, sample);
-    for (const { port, found } of figures) compare(data.config, port, found, results[port.name], sample, toleranceOf(port.name));
+    for (const { port, found } of figures) compare(data.component, port, found, results[port.name], sample, toleranceOf(port.name));
   }
   const faults = figures.flatMap(({ port, found }) => {
-    const fault = found.findFault(data.config.unstable_outputs.includes(port.name) ? null : toleranceOf(port.name));
+    const fault = found.findFault(data.component.unstable_outputs.includes(port.name) ? null : toleranceOf(port.name));
     return fault === null ? [] : [`output ${quoteName(port.name)}: ${fault}`];
   });
   const unjudged = findUnjudged(figures.map(({ found }) => found), toleranceOf);
@@ -68,12 +68,12 @@ function findUnjudged(figures, toleranceOf) {
  * The tolerance of the running variant for each output.
  *
  * @param {import("./types.js").Model} model
- * @param {import("./types.js").Config} config
+ * @param {import("./types.js").Component} component
  * @returns {(output: string) => import("./types.js").Tolerance}
  */
-function readGate(model, config) {
+function readGate(model, component) {
   const { gate } = /** @type {import("./types.js").Variant} */ (
-    config.variants.find(({ name }) => name === model.report.variant)
+    component.variants.find(({ name }) => name === model.report.variant)
   );
   return (output) => (Object.hasOwn(gate.outputs, output) ? gate.outputs[output] : gate.default);
 }
@@ -97,20 +97,20 @@ async function runSample(model, sample) {
 }
 
 /**
- * @param {import("./types.js").Config} config
+ * @param {import("./types.js").Component} component
  * @param {import("./types.js").Port} port
  * @param {OutputFigures} found
  * @param {import("./golden.js").Tensor | undefined} actual
  * @param {import("./golden.js").Sample} sample
  * @param {import("./types.js").Tolerance} tolerance
  */
-function compare(config, port, found, actual, sample, tolerance) {
+function compare(component, port, found, actual, sample, tolerance) {
   const reference = sample.outputs.get(port.name);
   const where = `sample ${quoteName(sample.name)}`;
   if (reference === undefined) found.refuse(`${where} has no recorded value of it`);
   else if (!findElement(port.type) || !reference || !actual) {
     found.refuse(`${where}: onnxruntime-web does not return values of the type ${describeType(port.type)}`);
-  } else if (config.unstable_outputs.includes(port.name) && isAlike(actual, reference)) {
+  } else if (component.unstable_outputs.includes(port.name) && isAlike(actual, reference)) {
     found.add(reference, reference, tolerance, where); // Of a random output only type and shape are checked.
   } else found.add(actual, reference, tolerance, where);
 }

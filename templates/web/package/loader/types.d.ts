@@ -218,10 +218,21 @@ export interface Gate {
 
 export interface Config {
   schema: number;
+  name: string;
+  target: string;
+  components: Component[];
+  fallback: "report" | "strict";
+  /** Components that run on the variant of one name, all or none. */
+  together: string[];
+}
+
+/** One model of the bundle. `golden` is the folder of its golden set in the payload. */
+export interface Component {
+  name: string;
   model: string;
   signature: { inputs: Port[]; outputs: Port[] };
   variants: Variant[];
-  fallback: "report" | "strict";
+  golden: string;
   unstable_outputs: string[];
   preprocessing: Record<string, unknown> | null;
   fixed_sizes?: FixedSize[];
@@ -255,6 +266,11 @@ export interface PackageData {
   assets: Record<string, Asset>;
   builds: Record<string, { module: string; binary: string }>;
   identity: { package: string; version: string; config_sha256: string };
+}
+
+/** The package, as one of its components sees it. */
+export interface ComponentData extends PackageData {
+  component: Component;
 }
 
 /** Where verified bytes are kept between visits. A key is the SHA-256 of what it holds. */

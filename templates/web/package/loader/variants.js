@@ -17,7 +17,7 @@ const SYSTEM = "Emscripten";
 
 /**
  * @typedef {object} Request
- * @property {import("./types.js").PackageData} data
+ * @property {import("./types.js").ComponentData} data
  * @property {import("./types.js").Platform} platform
  * @property {import("./download.js").Downloads} downloads
  * @property {import("./types.js").LoadOptions} options
@@ -100,7 +100,7 @@ function refuse(request, rejected, strict, last) {
 }
 
 /**
- * @param {import("./types.js").PackageData} data
+ * @param {import("./types.js").ComponentData} data
  * @param {import("./types.js").Variant} variant
  * @returns {Promise<Survey>}
  */
@@ -127,12 +127,12 @@ export async function findObstacle(data, variant) {
 /**
  * The required GPU features: those of the variant, and those of the model's inputs and outputs.
  *
- * @param {import("./types.js").PackageData} data
+ * @param {import("./types.js").ComponentData} data
  * @param {import("./types.js").Variant} variant
  * @returns {string[]}
  */
-function listFeatures({ config }, variant) {
-  const { inputs, outputs } = config.signature;
+function listFeatures({ component }, variant) {
+  const { inputs, outputs } = component.signature;
   const ports = usesHalf([...inputs, ...outputs]) ? ["shader-f16"] : [];
   return [...new Set([...(variant.requires.features ?? []), ...ports])];
 }
@@ -140,7 +140,7 @@ function listFeatures({ config }, variant) {
 /**
  * One that this page has loaded already is preferred to one that must be downloaded.
  *
- * @param {import("./types.js").PackageData} data
+ * @param {import("./types.js").ComponentData} data
  * @param {import("./types.js").Variant} variant
  */
 function chooseBuild(data, variant) {
@@ -149,17 +149,17 @@ function chooseBuild(data, variant) {
 }
 
 /**
- * @param {import("./types.js").PackageData} data
+ * @param {import("./types.js").ComponentData} data
  * @param {import("./types.js").Variant} variant
  * @param {string} build
  */
-function findMisfit({ config }, variant, build) {
+function findMisfit({ component }, variant, build) {
   const { systems } = variant.requires;
   if (systems.length && !systems.includes(SYSTEM)) return `it is for ${systems.join(" or ")}, this is ${SYSTEM}`;
   if (!build) return `the package has no build of the runtime for it that can run here (${variant.builds.join(", ")})`;
-  const strange = config.signature.inputs.find((port) => !findElement(port.type) && !port.optional);
+  const strange = component.signature.inputs.find((port) => !findElement(port.type) && !port.optional);
   if (strange) return `onnxruntime-web does not support the type of the input ${JSON.stringify(strange.name)}`;
-  return config.signature.outputs.some((port) => findElement(port.type))
+  return component.signature.outputs.some((port) => findElement(port.type))
     ? ""
     : "onnxruntime-web returns none of its outputs";
 }

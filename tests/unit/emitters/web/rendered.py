@@ -15,8 +15,10 @@ from bundler.emitters.web.parts import Asset
 from bundler.emitters.web.vendor import choose_builds
 from bundler.model.artifacts import FileRecord
 from bundler.model.proof import Download, DownloadFile
+from bundler.model.runtime import RuntimeComponent
 from bundler.model.signature import Port, Signature, ValueType
 from bundler.support.data import data_root
+from tests.support.bundles import with_component
 
 DIGEST = "0" * 64
 ASSETS = (
@@ -61,7 +63,11 @@ MIXED = Signature(
 
 
 def with_config(request: EmitRequest, **changes: Any) -> EmitRequest:
-    return dataclasses.replace(request, config=dataclasses.replace(request.config, **changes))
+    """`request` of one model with `changes` of its component, or of its configuration."""
+    own = {field.name for field in dataclasses.fields(RuntimeComponent)} - {"name"}
+    changed = with_component(request, **{key: value for key, value in changes.items() if key in own})
+    rest = {key: value for key, value in changes.items() if key not in own}
+    return dataclasses.replace(changed, config=dataclasses.replace(changed.config, **rest))
 
 
 def render_all(request: EmitRequest) -> dict[str, str]:
@@ -69,7 +75,7 @@ def render_all(request: EmitRequest) -> dict[str, str]:
     context = make_context(request, render_config(request.config), DIGEST, ASSETS, choose_builds(request.config))
     fields = {
         field.name: getattr(value, field.name) for value in (context, DEMO) for field in dataclasses.fields(value)
-    } | {"downloads": DOWNLOADS}
+    } | {"downloads": DOWNLOADS, "whole": DOWNLOADS[0]}
     environment = make_environment(data_root("templates") / "web")
     rendered = load_template("web").rendered
     return {target: environment.get_template(source).render(fields) for source, target in rendered.items()}

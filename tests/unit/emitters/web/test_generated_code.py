@@ -6,12 +6,15 @@ import dataclasses
 import shutil
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from bundler.emitters.contract import EmitRequest
+from bundler.model.runtime import RuntimeComponent
 from bundler.support.data import data_root
+from tests.support.bundles import sole_component
 from tests.unit.emitters.web.conftest import with_web
 from tests.unit.emitters.web.rendered import MIXED, render_all, with_config
 
@@ -20,10 +23,13 @@ FILES = ("package.json", "index.js", "index.d.ts", "node.js", "runtime.js", "REA
 
 @pytest.mark.parametrize("file", FILES)
 def test_a_plain_model(request_: EmitRequest, file: str, snapshot: SnapshotAssertion) -> None:
-    config = dataclasses.replace(request_.config, model_digest="0" * 64, golden_digest="0" * 64, variants=())
-    variants = tuple(dataclasses.replace(variant, files=()) for variant in request_.config.variants)
-    request = dataclasses.replace(request_, config=dataclasses.replace(config, variants=variants))
-    assert render_all(request)[file] == snapshot
+    assert render_all(with_config(request_, **_strip(sole_component(request_))))[file] == snapshot
+
+
+def _strip(component: RuntimeComponent) -> dict[str, Any]:
+    """Changes that leave out digests and files."""
+    variants = tuple(dataclasses.replace(variant, files=()) for variant in component.variants)
+    return {"model_digest": "0" * 64, "golden_digest": "0" * 64, "variants": variants}
 
 
 def test_declarations_of_every_kind_of_value(request_: EmitRequest, snapshot: SnapshotAssertion) -> None:
@@ -84,7 +90,7 @@ try { await load(); } catch (error) { if (error instanceof BundleError) console.
 def test_typescript_knows_the_names(request_: EmitRequest, tmp_path: Path, tsc: str, resolution: str) -> None:
     package = tmp_path / "node_modules" / "mixed"
     shutil.copytree(data_root("templates") / "web" / "package", package)
-    for name, text in render_all(with_config(request_, signature=MIXED, model="mixed")).items():
+    for name, text in render_all(with_config(request_, signature=MIXED, name="mixed")).items():
         (package / name).parent.mkdir(exist_ok=True)
         (package / name).write_text(text, "utf-8")
     (tmp_path / "package.json").write_text('{"type": "module"}')

@@ -19,6 +19,7 @@ from bundler.model.codec import encode
 from bundler.model.runtime import ProviderEntry
 from bundler.model.signature import Port, Signature, ValueType
 from bundler.support.data import data_root
+from tests.support.bundles import sole_component
 from tests.support.module_host import ModuleHost, module_host
 from tests.unit.emitters.web.rendered import render_all, with_config
 from tests.unit.emitters.web.test_generated_code import compile_
@@ -106,10 +107,15 @@ def rename(request: EmitRequest, given_: Names) -> EmitRequest:
             session={**variant.session, given_.option: given_.option},
             providers=(ProviderEntry(name="wasm", options={given_.option: given_.option}),),
         )
-        for variant in request.config.variants
+        for variant in sole_component(request).variants
     )
     signature = Signature(inputs=ports(given_.inputs), outputs=ports(given_.outputs))
-    changes: dict[str, Any] = {"model": given_.model, "signature": signature, "variants": variants}
+    changes: dict[str, Any] = {
+        "name": given_.model,
+        "model": given_.model,
+        "signature": signature,
+        "variants": variants,
+    }
     return with_config(request, **changes, unstable_outputs=(given_.unstable,))
 
 

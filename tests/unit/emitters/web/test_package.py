@@ -33,7 +33,7 @@ def test_a_packed_package_is_unpacked_for_as_long_as_it_is_needed(tmp_path: Path
     with open_package(bundle) as package:
         root = package.root
         assert (root / "index.js").is_file()
-        assert [variant.name for variant in package.config.variants] == ["wasm"]
+        assert [variant.name for _, variant in package.config.pairs] == ["wasm"]
     assert not root.exists()
 
 
@@ -102,7 +102,7 @@ def test_a_configuration_that_asks_for_what_is_never_written_is_refused(
     folder = write_package(tmp_path / "package", {"wasm": {}})
     path = folder / "payload" / "runtime.json"
     config = json.loads(path.read_text())
-    config["variants"][0].update(changes)
+    config["components"][0]["variants"][0].update(changes)
     path.write_text(json.dumps(config))
     with pytest.raises(VerificationError, match="asks for what bundler never writes") as caught, open_package(folder):
         pass

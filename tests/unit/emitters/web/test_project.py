@@ -17,6 +17,7 @@ from bundler.emitters.web.npm import NpmPackage
 from bundler.model.artifacts import record_folder
 from bundler.model.errors import DefectError, EnvironmentMissingError, UsageError
 from bundler.profiles.resolve import resolve_target
+from tests.support.bundles import sole_component, with_component
 from tests.support.web_bundles import StandIn, runtime_file
 from tests.unit.emitters.web.conftest import evaluate, with_web
 
@@ -78,12 +79,8 @@ def test_variants_with_equal_models_share_them(bundle: Path) -> None:
 
 
 def test_only_the_builds_that_variants_need_are_vendored(request_: EmitRequest, tmp_path: Path) -> None:
-    wasm = request_.config.variants[1]
-    request = dataclasses.replace(
-        request_,
-        config=dataclasses.replace(request_.config, variants=(wasm,)),
-        profile=resolve_target("web-wasm", ()),
-    )
+    wasm = sole_component(request_).variants[1]
+    request = dataclasses.replace(with_component(request_, variants=(wasm,)), profile=resolve_target("web-wasm", ()))
     vendored = {path.name for path in (emit(request, tmp_path / "bundle") / "vendor").iterdir()}
     assert vendored == {
         "ort.wasm.bundle.min.mjs.txt",
@@ -142,8 +139,8 @@ def test_an_unknown_format_is_refused(request_: EmitRequest, tmp_path: Path) -> 
 
 @pytest.mark.parametrize("builds", [("webgl",), ()])
 def test_a_variant_without_a_build_is_a_defect(request_: EmitRequest, tmp_path: Path, builds: tuple[str, ...]) -> None:
-    variant = dataclasses.replace(request_.config.variants[1], builds=builds)
-    request = dataclasses.replace(request_, config=dataclasses.replace(request_.config, variants=(variant,)))
+    variant = dataclasses.replace(sole_component(request_).variants[1], builds=builds)
+    request = with_component(request_, variants=(variant,))
     with pytest.raises(DefectError, match="no build of the web runtime"):
         EMITTER.emit(request, tmp_path)
 

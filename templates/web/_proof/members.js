@@ -1,0 +1,49 @@
+// A variant of a component, opened through the bundle's own entry: alone, whatever else the bundle has.
+
+/** @typedef {import("./channel.js").Pair} Pair */
+/** @typedef {{name: string, available: boolean, reason: string}} Offer */
+
+/**
+ * @param {any} bundle what the entry exports
+ * @param {Pair} pair
+ * @param {object} [options]
+ * @returns {Promise<{run: (inputs: any) => Promise<any>, selfTest: () => Promise<any>, report: any, close: () => Promise<void>}>}
+ */
+export async function openMember(bundle, { component, variant }, options = {}) {
+  if (await isSole()) {
+    const model = await bundle.load({ ...options, variant });
+    return shape(model, model.report, () => model.dispose());
+  }
+  const whole = await bundle.load({ ...options, only: [component], variants: { [component]: variant } });
+  return shape(whole[component], whole.report[component], () => whole.close());
+}
+
+/**
+ * @param {any} member
+ * @param {any} report
+ * @param {() => Promise<void>} close
+ */
+function shape(member, report, close) {
+  return { run: (/** @type {any} */ inputs) => member.run(inputs), selfTest: () => member.selfTest(), report, close };
+}
+
+/**
+ * @param {any} bundle
+ * @param {Pair} pair
+ * @returns {Promise<Offer | undefined>}
+ */
+export async function probeMember(bundle, { component, variant }) {
+  const found = await bundle.probe();
+  return ((await isSole()) ? found : found[component]).find((/** @type {Offer} */ { name }) => name === variant);
+}
+
+/** @param {Pair} pair how people read it */
+export async function nameMember({ component, variant }) {
+  return (await isSole()) ? variant : `${component}/${variant}`;
+}
+
+async function isSole() {
+  const path = "/runtime.js";
+  const { config } = await import(path);
+  return config.components.length === 1;
+}
