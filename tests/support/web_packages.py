@@ -64,6 +64,8 @@ globalThis.behaviours = {
 def write_package(folder: Path, behaviours: dict[str, dict[str, object]]) -> Path:
     """A package in `folder` with one variant for each behaviour."""
     (folder / "payload" / "models").mkdir(parents=True)
+    (folder / "payload" / "golden").mkdir()
+    (folder / "payload" / "golden" / "index.json").write_text("{}", "utf-8")
     (folder / "payload" / MODEL.path).write_bytes(b"")
     config = encode(make_config(tuple(behaviours)))
     (folder / "payload" / "runtime.json").write_text(json.dumps(config), "utf-8")

@@ -31,22 +31,13 @@ export function makePackage(data, platform) {
  * @param {import("./types.js").LoadOptions} options
  */
 async function load(packaged, platform, options) {
-  check(packaged);
-  const data = options.base === undefined ? packaged : moveAssets(packaged, resolveBase(options.base, platform));
-  checkThreads(options.threads);
-  options.signal?.throwIfAborted();
+  const data = readOptions(packaged, platform, options);
   const own = takeComponent(data, data.config.components[0]);
   const variants = chooseVariants(own.component, options.variant);
-  const downloads = new Downloads({
-    data,
-    platform,
-    openShelf: async () => (options.cache === false ? null : platform.openShelf(data.identity.package)),
-    signal: options.signal,
-    onProgress: options.onProgress,
-  });
+  const downloads = startDownloads(data, platform, options);
   try {
     const opened = await openFirst({ data: own, platform, downloads, options, variants });
-    await finish(downloads, opened, options.signal);
+    await finish(downloads, [opened], options.signal);
     return new BundledModel(own, platform, opened);
   } finally {
     downloads.close();
@@ -54,17 +45,47 @@ async function load(packaged, platform, options) {
 }
 
 /**
+ * Check the package and what the caller asks of it; the data, with its files where they are.
+ *
+ * @param {import("./types.js").PackageData} packaged
+ * @param {import("./types.js").Platform} platform
+ * @param {import("./types.js").LoadOptions} options
+ */
+export function readOptions(packaged, platform, options) {
+  check(packaged);
+  const data = options.base === undefined ? packaged : moveAssets(packaged, resolveBase(options.base, platform));
+  checkThreads(options.threads);
+  options.signal?.throwIfAborted();
+  return data;
+}
+
+/**
+ * @param {import("./types.js").PackageData} data
+ * @param {import("./types.js").Platform} platform
+ * @param {import("./types.js").LoadOptions} options
+ */
+export function startDownloads(data, platform, options) {
+  return new Downloads({
+    data,
+    platform,
+    openShelf: async () => (options.cache === false ? null : platform.openShelf(data.identity.package)),
+    signal: options.signal,
+    onProgress: options.onProgress,
+  });
+}
+
+/**
  * @param {Downloads} downloads
- * @param {import("./opening.js").Opened} opened
+ * @param {import("./opening.js").Opened[]} opened
  * @param {AbortSignal | undefined} signal
  */
-async function finish(downloads, opened, signal) {
+export async function finish(downloads, opened, signal) {
   await downloads.settle();
   if (signal?.aborted) {
-    await opened.release();
+    await Promise.all(opened.map((one) => one.release()));
     throw signal.reason;
   }
-  opened.report.notes.push(...downloads.notes);
+  for (const { report } of opened) report.notes.push(...downloads.notes);
   downloads.tell("ready", null, downloads.allCached);
 }
 
@@ -135,13 +156,13 @@ function checkSchema(config) {
  * @param {import("./types.js").Component} component
  * @returns {import("./types.js").ComponentData}
  */
-const takeComponent = (data, component) => ({ ...data, component });
+export const takeComponent = (data, component) => ({ ...data, component });
 
 /**
  * @param {import("./types.js").Component} component
  * @param {string | undefined} name
  */
-function chooseVariants({ variants }, name) {
+export function chooseVariants({ variants }, name) {
   if (name === undefined) return variants;
   const chosen = variants.filter((variant) => variant.name === name);
   if (chosen.length) return chosen;
@@ -159,7 +180,7 @@ async function probeAll(data) {
 }
 
 /** @param {import("./types.js").ComponentData} data */
-function probeComponent(data) {
+export function probeComponent(data) {
   return Promise.all(data.component.variants.map((variant) => probe(data, variant)));
 }
 

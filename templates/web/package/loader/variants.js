@@ -22,6 +22,7 @@ const SYSTEM = "Emscripten";
  * @property {import("./download.js").Downloads} downloads
  * @property {import("./types.js").LoadOptions} options
  * @property {import("./types.js").Variant[]} variants
+ * @property {string} [build] the one to prefer, because other components take it
  */
 
 /**
@@ -47,7 +48,7 @@ export async function openFirst(request) {
   const rejected = Object.create(null);
   let last = null;
   for (const variant of request.variants) {
-    const survey = await findObstacle(request.data, variant);
+    const survey = await findObstacle(request.data, variant, request.build);
     try {
       if (survey.reason) throw new IncompatibleError(survey.reason);
       const opened = await openVariant(request, variant, survey);
@@ -102,10 +103,11 @@ function refuse(request, rejected, strict, last) {
 /**
  * @param {import("./types.js").ComponentData} data
  * @param {import("./types.js").Variant} variant
+ * @param {string} [preferred] a build
  * @returns {Promise<Survey>}
  */
-export async function findObstacle(data, variant) {
-  const build = chooseBuild(data, variant);
+export async function findObstacle(data, variant, preferred) {
+  const build = chooseBuild(data, variant, preferred);
   /** @type {Survey} */
   const survey = {
     reason: findWasmObstacle() || findMisfit(data, variant, build),
@@ -142,9 +144,11 @@ function listFeatures({ component }, variant) {
  *
  * @param {import("./types.js").ComponentData} data
  * @param {import("./types.js").Variant} variant
+ * @param {string | undefined} preferred
  */
-function chooseBuild(data, variant) {
+function chooseBuild(data, variant, preferred) {
   const fit = variant.builds.filter((build) => Object.hasOwn(data.builds, build) && canRunBuild(build));
+  if (preferred && fit.includes(preferred)) return preferred;
   return fit.find((build) => isLoaded(data.builds[build].module)) ?? fit[0] ?? "";
 }
 
