@@ -1,6 +1,14 @@
 /** @file Bundles of several components: `load`, `probe` and `clearCache`. All components share one runtime. */
 
-import { BundleError, DisposedError, DownloadError, FallbackError, IncompatibleError, InputError, IntegrityError } from "./errors.js";
+import {
+  BundleError,
+  DisposedError,
+  DownloadError,
+  FallbackError,
+  IncompatibleError,
+  InputError,
+  IntegrityError,
+} from "./errors.js";
 import { chooseVariants, finish, probeComponent, readOptions, startDownloads, takeComponent } from "./index.js";
 import { BundledModel } from "./model.js";
 import { findObstacle, openFirst } from "./variants.js";
@@ -88,7 +96,9 @@ class Components {
     const only = options.only ?? components.map(({ name }) => name);
     /** @type {string[]} */
     this.wanted = components.map(({ name }) => name).filter((name) => only.includes(name));
-    for (const component of components) Object.defineProperty(this, component.name, { value: this.#makeMember(component), enumerable: true });
+    for (const component of components) {
+      Object.defineProperty(this, component.name, { value: this.#makeMember(component), enumerable: true });
+    }
     Object.defineProperty(this, "wanted", { enumerable: false });
   }
 
@@ -251,41 +261,55 @@ async function openGroup(group) {
 }
 
 /**
+ * @param {Request} request
+ * @param {string} name
+ */
+const takeVariant = ({ variants }, name) => variants.filter((variant) => variant.name === name);
+
+/**
  * @param {Request[]} group
  * @returns {Promise<Map<string, Opened>>}
  */
 async function openTogether(group) {
   const [{ data, options, variants }] = group;
-  const names = variants.map(({ name }) => name).filter((name) => group.every((one) => one.variants.some((variant) => variant.name === name)));
+  const has = (/** @type {Request} */ one, /** @type {string} */ name) => takeVariant(one, name).length > 0;
+  const names = variants.map(({ name }) => name).filter((name) => group.every((one) => has(one, name)));
   const strict = options.strict ?? data.config.fallback === "strict";
   /** @type {Record<string, string>} */
   const rejected = Object.create(null);
   for (const name of strict ? names.slice(0, 1) : names) {
-    const openings = group.map((one) => openFirst({ ...one, variants: one.variants.filter((variant) => variant.name === name) }));
+    const openings = group.map((one) => openFirst({ ...one, variants: takeVariant(one, name) }));
     const done = await Promise.allSettled(openings);
     const opened = done.flatMap((one) => (one.status === "fulfilled" ? [one.value] : []));
     const failed = done.findIndex(({ status }) => status === "rejected");
     if (failed < 0) {
-      for (const { report } of opened) Object.assign(report, { rejected: { ...rejected }, fellBack: Object.keys(rejected).length > 0 });
+      const fellBack = Object.keys(rejected).length > 0;
+      for (const { report } of opened) Object.assign(report, { rejected: { ...rejected }, fellBack });
       return new Map(group.map((one, index) => [one.data.component.name, opened[index]]));
     }
     await releaseAll(opened);
     const owner = group[failed].data.component.name;
     const { reason } = /** @type {PromiseRejectedResult} */ (done[failed]);
-    if (!(reason instanceof BundleError) || reason instanceof DownloadError || reason instanceof IntegrityError) throw nameComponent(owner, reason);
+    const ofFiles = reason instanceof DownloadError || reason instanceof IntegrityError;
+    if (ofFiles || !(reason instanceof BundleError)) throw nameComponent(owner, reason);
     rejected[name] = `${owner}: ${reason.cause instanceof Error ? reason.cause.message : reason.message}`;
   }
   const who = group.map((one) => one.data.component.name).join(" and ");
   const why = Object.entries(rejected).map(([name, reason]) => `${name}: ${reason}`).join("; ");
   const Kind = strict && names.length > 1 ? FallbackError : IncompatibleError;
-  throw new Kind(`no variant can run here that ${who} run together`, { why, hint: "use a newer browser, or build the bundle for one of its other targets" });
+  const hint = "use a newer browser, or build the bundle for one of its other targets";
+  throw new Kind(`there is no variant on which ${who} can run together here`, { why, hint });
 }
+
+/** @type {WeakSet<BundleError>} what components share fails with one error for all of them, which is named once */
+const named = new WeakSet();
 
 /**
  * @param {string} name
- * @param {unknown} error what others share is rejected with the same error: it is named once
+ * @param {unknown} error
  */
 function nameComponent(name, error) {
-  if (error instanceof BundleError && !error.message.startsWith(`${name}: `)) error.message = `${name}: ${error.message}`;
+  if (error instanceof BundleError && !named.has(error)) error.message = `${name}: ${error.message}`;
+  if (error instanceof BundleError) named.add(error);
   return error;
 }
