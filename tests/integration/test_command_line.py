@@ -14,6 +14,7 @@ from onnx import numpy_helper
 
 from tests.support import models
 from tests.support.command_line import ROOT, CommandLine
+from tests.support.documents import read_document
 
 TARGETS = sorted(path.stem for path in (ROOT / "targets").glob("*.toml"))
 PLAIN = (
@@ -31,7 +32,7 @@ PLAIN = (
 
 
 def read_manifest(bundle: str | Path) -> dict[str, Any]:
-    manifest: dict[str, Any] = json.loads((Path(bundle) / "bundle.json").read_text())
+    manifest: dict[str, Any] = read_document(Path(bundle) / "bundle.json")
     return manifest
 
 
@@ -216,8 +217,8 @@ def test_a_fixed_dimension_is_in_the_signature(
 ) -> None:
     options = ("--dim", "batch=4", "--no-prove")
     bundle = Path(bundler.build(mlp, *here, "--output", tmp_path / "out", *options)["bundle"])
-    runtime = json.loads((bundle / read_manifest(bundle)["payload"] / "runtime.json").read_text())
-    assert runtime["components"][0]["signature"]["inputs"][0]["type"]["shape"] == [4, 8]
+    runtime = read_document(bundle / read_manifest(bundle)["payload"] / "runtime.json")
+    assert runtime["signature"]["inputs"][0]["type"]["shape"] == [4, 8]
 
 
 @pytest.mark.quick

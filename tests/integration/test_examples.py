@@ -20,6 +20,7 @@ from PIL import Image, ImageDraw, ImageFont
 from playwright.sync_api import Playwright, expect
 
 from tests.support.command_line import CommandLine
+from tests.support.documents import read_document
 from tests.support.real_models import EXAMPLES
 from tests.support.web_host import allow_own_workers, host
 from tests.support.web_pages import launch
@@ -62,9 +63,9 @@ def describe_environment(bundler: CommandLine) -> dict[str, str]:
 def test_a_mobile_team_has_the_model_in_its_assets_and_no_changed_file(run_example: Example) -> None:
     folder = run_example("mobile_app")
     assets = folder / "app" / "src" / "main" / "assets" / "orientation"
-    (component,) = json.loads((assets / "runtime.json").read_text("utf-8"))["components"]
-    assert [variant["name"] for variant in component["variants"]] == ["xnnpack", "nnapi", "cpu"]
-    for file in (file for variant in component["variants"] for file in variant["files"]):
+    config = read_document(assets / "runtime.json")
+    assert [variant["name"] for variant in config["variants"]] == ["xnnpack", "nnapi", "cpu"]
+    for file in (file for variant in config["variants"] for file in variant["files"]):
         assert hashlib.sha256((assets / file["path"]).read_bytes()).hexdigest() == file["sha256"]
     assert (assets / "golden" / "index.json").is_file()
     said = (folder / "said.txt").read_text("utf-8")

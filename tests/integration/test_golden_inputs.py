@@ -11,6 +11,7 @@ from onnx import ModelProto
 
 from tests.support import models, open_models
 from tests.support.command_line import CommandLine
+from tests.support.documents import read_document
 
 ASKED = ("--target", "linux-x64", "--no-prove", "--set", 'python.versions=["3.11"]')
 
@@ -20,27 +21,26 @@ def build(warm: CommandLine, model: ModelProto, folder: Path) -> tuple[str, dict
     path = models.save(model, folder / "in", "tiny.onnx")
     answer = warm.run("build", path, *ASKED, "--output", folder / "out").expect(0)
     (config,) = (folder / "out").rglob("runtime.json")
-    (component,) = json.loads(config.read_text(encoding="utf-8"))["components"]
-    return answer.err, component
+    return answer.err, read_document(config)
 
 
 @pytest.mark.quick
 def test_a_model_of_one_batch_is_published_with_it(warm: CommandLine, tmp_path: Path) -> None:
-    said, component = build(warm, open_models.only_batch(1), tmp_path)
+    said, config = build(warm, open_models.only_batch(1), tmp_path)
     assert "warning: the model runs only at batch=1 (rejected: batch: 2, 3, 4)" in said
-    assert component["signature"]["inputs"][0]["type"]["shape"] == [1, 4]
-    assert component["signature"]["outputs"][0]["type"]["shape"] == [1, 4]
+    assert config["signature"]["inputs"][0]["type"]["shape"] == [1, 4]
+    assert config["signature"]["outputs"][0]["type"]["shape"] == [1, 4]
 
 
 def test_axes_without_names_that_take_one_size(warm: CommandLine, tmp_path: Path) -> None:
-    said, component = build(warm, open_models.only_square(32), tmp_path)
+    said, config = build(warm, open_models.only_square(32), tmp_path)
     assert "the model runs only at image[2]=32, image[3]=32" in said
-    assert component["signature"]["inputs"][0]["type"]["shape"] == [None, 3, 32, 32]
+    assert config["signature"]["inputs"][0]["type"]["shape"] == [None, 3, 32, 32]
 
 
 def test_a_recurrent_audio_model_without_samples(warm: CommandLine, tmp_path: Path) -> None:
-    _, component = build(warm, open_models.recurrent_audio(), tmp_path)
-    assert component["signature"]["inputs"][0]["type"]["shape"] == [None, None]
+    _, config = build(warm, open_models.recurrent_audio(), tmp_path)
+    assert config["signature"]["inputs"][0]["type"]["shape"] == [None, None]
     (index,) = (tmp_path / "out").rglob("golden/index.json")
     samples = json.loads(index.read_text(encoding="utf-8"))["samples"]
     assert {tuple(sample["inputs"]["samples"]["shape"]) for sample in samples} == {(1, 512), (2, 1024)}

@@ -38,7 +38,7 @@ def workspace(tmp_path: Path) -> Iterator[Workspace]:
 def run_steps(mutant: Mutant, workspace: Workspace) -> None:
     """All that a build does before it writes a bundle: inspect, record, optimise, compare, judge."""
     request = BuildRequest(model=mutant.path, target=TARGET, output=mutant.path.parent / "out", prove=False)
-    prepared = prepare(request, workspace, ignore)
+    (prepared,) = prepare(request, workspace, ignore).parts
     outcomes = workspace.executor.execute(prepared.plan.steps, prepared.sources, Reporter(ignore, prepared.title))
     check_gates(prepared, outcomes, workspace, ignore)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import io
-import json
 import shutil
 import tarfile
 import zipfile
@@ -17,6 +16,7 @@ import pytest
 
 from tests.support import models
 from tests.support.command_line import ONE_PYTHON, CommandLine
+from tests.support.documents import read_document
 
 pytestmark = pytest.mark.timeout(600)
 
@@ -82,7 +82,7 @@ def find_names(folder: Path) -> list[str]:
 
 
 def read_manifest(bundle: str) -> dict[str, Any]:
-    document: dict[str, Any] = json.loads((Path(bundle) / "bundle.json").read_text("utf-8"))
+    document: dict[str, Any] = read_document(Path(bundle) / "bundle.json")
     return document
 
 

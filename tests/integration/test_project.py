@@ -43,7 +43,7 @@ def test_a_project_is_planned(project: CommandLine) -> None:
     assert "eyes → linux-x64 (python, dir)" in text
     assert "2 bundles: steps " in text
     document = project.run("plan", "--json").expect(0).document
-    assert [plan["plan"]["model_name"] for plan in document["plans"]] == ["mlp", "eyes"]
+    assert [plan["plan"]["name"] for plan in document["plans"]] == ["mlp", "eyes"]
     assert document["failures"] == []
     assert project.run("plan", "--only", "eyes").expect(0).out.splitlines()[0] == "eyes → linux-x64 (python, dir)"
 

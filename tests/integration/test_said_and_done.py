@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import platform
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ import pytest
 
 from tests.support import models
 from tests.support.command_line import CommandLine
+from tests.support.documents import read_document
 
 FILES = ("--format", "files")
 """A bundle of files downloads nothing."""
@@ -22,7 +22,7 @@ def mlp(tmp_path: Path) -> Path:
 
 
 def read(bundle: Path, name: str) -> Any:
-    return json.loads((bundle / name).read_text("utf-8"))
+    return read_document(bundle / name)
 
 
 def test_variants_that_are_left_out_are_reported_before_any_step_and_in_the_readme(

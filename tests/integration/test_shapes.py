@@ -14,6 +14,7 @@ import pytest
 
 from tests.support import models
 from tests.support.command_line import ONE_PYTHON, CommandLine
+from tests.support.documents import read_document
 from tests.support.real_models import fetch_example
 
 LEFT_TO_THE_USER = " (put the sizes that you need in their places)"
@@ -26,7 +27,7 @@ def orientation(shared: Path) -> Path:
 
 
 def read_runtime(folder: Path) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads((folder / "runtime.json").read_text(encoding="utf-8"))
+    found: dict[str, Any] = read_document(folder / "runtime.json")
     return found
 
 
@@ -141,7 +142,7 @@ def test_shapes_of_several_models_find_theirs(warm: CommandLine, orientation: Pa
 
     def plan(model: Path, *shapes: str) -> dict[str, int]:
         found = warm.run(*options, model, *shapes).expect(0).document
-        return {size["name"]: size["size"] for size in found["plan"]["fixed_sizes"]}
+        return {size["name"]: size["size"] for size in found["plan"]["components"][0]["fixed_sizes"]}
 
     assert plan(orientation, "--shape", "orientation:x=1,3,48,192") == {"x[0]": 1, "x[2]": 48, "x[3]": 192}
     build = ("build", "--no-prove", "--target=android-arm64", "-o", tmp_path / "out")

@@ -225,9 +225,10 @@ def test_what_a_bundle_says_of_itself_is_only_shown(
     subprocess.run(["cp", "-a", str(good), str(evil)], check=True)
     manifest = json.loads((evil / "bundle.json").read_text("utf-8"))
     poisoned = poison(manifest)
-    poisoned["reservations"] = [HOSTILE]
-    poisoned["shortfalls"] = [HOSTILE]
-    poisoned["decisions"] = [{"subject": HOSTILE, "choice": HOSTILE, "reason": HOSTILE}]
+    (component,) = poisoned["components"]
+    component["reservations"] = [HOSTILE]
+    component["shortfalls"] = [HOSTILE]
+    component["decisions"] = [{"subject": HOSTILE, "choice": HOSTILE, "reason": HOSTILE}]
     (evil / "bundle.json").write_text(json.dumps(poisoned), "utf-8")
     run(warm, "diff", good, evil)
     run(warm, "verify", evil, "--digests-only")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import platform
 import re
@@ -19,6 +18,7 @@ import pytest
 import uv
 
 from tests.support.command_line import ROOT, CommandLine
+from tests.support.documents import read_document
 from tests.support.models import cnn, save
 
 _STEP = re.compile(r"(?P<lead>[^\n]*)\n\n```(?P<language>[a-z]+)\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -88,7 +88,7 @@ def follower(tmp_path: Path, bundler: CommandLine) -> Follower:
 
 
 def read(path: Path) -> Any:
-    return json.loads(path.read_text("utf-8"))
+    return read_document(path)
 
 
 def test_every_page_is_followed() -> None:

@@ -18,6 +18,7 @@ from tests.integration.devices.test_neutral import relist
 from tests.integration.test_bad_input import PROFILE, STAGE, USAGE, VERIFICATION, check_refused
 from tests.support import models
 from tests.support.command_line import CommandLine, list_all, normalise
+from tests.support.documents import read_document
 
 ENVIRONMENT = 5
 PHONE = "snapdragon-8g3"
@@ -173,7 +174,7 @@ def test_a_profile_may_go_on_with_less_and_says_so_everywhere(warm: CommandLine,
     again = warm.run("build", *options).expect(0)
     loud = "FEWER NODES THAN REQUIRED: htp: 4 of 5 nodes assigned to QNNExecutionProvider; the profile requires 90%"
     assert loud in again.out
-    manifest = json.loads((Path(built["bundle"]) / "bundle.json").read_text("utf-8"))
+    manifest = read_document(Path(built["bundle"]) / "bundle.json")
     (facts,) = (stage["facts"] for stage in manifest["stages"] if stage["step"] == "htp/compile_context")
     assert [node["operator"] for node in facts["left_nodes"]] == ["Acosh"]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +13,7 @@ import pytest
 from bundler.verification.configuration import load_config
 from tests.support import digits, models
 from tests.support.command_line import CommandLine, digest_folder
+from tests.support.documents import read_document
 from tests.support.encoders import encoder, sentences
 
 PHONE = "snapdragon-8g3"
@@ -50,7 +50,7 @@ class Built:
 
     @property
     def manifest(self) -> dict[str, Any]:
-        found: dict[str, Any] = json.loads((self.folder / "bundle.json").read_text("utf-8"))
+        found: dict[str, Any] = read_document(self.folder / "bundle.json")
         return found
 
     def facts(self, step: str) -> dict[str, Any]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
 
 from bundler.devices.emulation import find_emulator
 from tests.support.command_line import ONE_PYTHON, CommandLine
+from tests.support.documents import read_document
 from tests.support.real_models import fetch_example
 
 pytestmark = [
@@ -35,7 +35,7 @@ def test_a_board_without_its_makers_runtime_runs_on_its_cpu(bundler: CommandLine
     answer = bundler.run("build", *arguments, "--json", timeout=500).expect(0)
     (built,) = answer.document["bundles"]
     assert built["proofs"] == {"cpu": "emulated"}
-    manifest = json.loads((Path(built["bundle"]) / "bundle.json").read_text())
+    manifest = read_document(Path(built["bundle"]) / "bundle.json")
     left_out = {row["subject"]: row["reason"] for row in manifest["decisions"] if row["choice"] == "left out"}
     assert list(left_out) == [f"variant {name}" for name in BOARDS[target]]
     assert all(left_out.values())

@@ -10,6 +10,7 @@ import pytest
 
 from tests.support import digits
 from tests.support.command_line import ONE_PYTHON, CommandLine
+from tests.support.documents import read_document
 
 ORDER = 'precision.order=["dynamic-int8", "static-int8", "static-a16w8"]'
 
@@ -58,7 +59,7 @@ def test_the_fastest_that_holds_the_gate_ships_and_all_that_was_tried_is_reporte
     assert built["precisions"][0]["method"] == frontier["chosen"]
     page = Path(built["report"]).read_text(encoding="utf-8")
     assert all(method in page for method in attempts)
-    manifest = json.loads((Path(built["bundle"]) / "bundle.json").read_text(encoding="utf-8"))
+    manifest = read_document(Path(built["bundle"]) / "bundle.json")
     decision = next(item for item in manifest["decisions"] if item["subject"] == "precision of cpu")
     assert decision["choice"] == frontier["chosen"]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -17,6 +16,7 @@ from syrupy.assertion import SnapshotAssertion
 from tests.integration.test_bad_input import GATE, PROFILE, STAGE, USAGE, check_refused
 from tests.support import models
 from tests.support.command_line import CommandLine, list_all, normalise
+from tests.support.documents import read_document
 
 Refuse = Callable[..., str]
 STATIC = "--set=precision.method=static-int8"
@@ -192,7 +192,7 @@ def test_made_up_data_mark_the_bundle(warm: CommandLine, here: tuple[str, ...], 
     answer = warm.run("build", path, *asked).expect(0)
     assert "NOT FOR SHIPPING" in answer.out
     bundle = tmp_path / "out" / "tiny-linux-x64"
-    (reservation,) = json.loads((bundle / "bundle.json").read_text(encoding="utf-8"))["reservations"]
+    (reservation,) = read_document(bundle / "bundle.json")["reservations"]
     assert "synthetic" in reservation
     assert reservation in (bundle.with_name("tiny-linux-x64.report") / "report.html").read_text(encoding="utf-8")
     again = warm.run("build", path, *asked, "--json").expect(0).document["bundles"][0]

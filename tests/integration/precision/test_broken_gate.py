@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
@@ -11,6 +10,7 @@ from syrupy.assertion import SnapshotAssertion
 from tests.support import models
 from tests.support.chains import chain, write_chain_samples
 from tests.support.command_line import ONE_PYTHON, Answer, CommandLine
+from tests.support.documents import read_document
 
 METRIC = """
 import numpy as np
@@ -66,7 +66,7 @@ def test_a_metric_that_holds_is_in_the_manifest_and_runs_each_time(here: Command
         text = build(here, *asked).expect(0).err
         assert "Measure with your own metric (cached)" not in text
     (manifest,) = (here.cwd or Path()).glob("out/*/bundle.json")
-    stages = {stage["stage"]: stage["facts"] for stage in json.loads(manifest.read_text())["stages"]}
+    stages = {stage["stage"]: stage["facts"] for stage in read_document(manifest)["stages"]}
     assert stages["measure_metric"]["reference"] == 1.0
 
 

@@ -13,6 +13,7 @@ from onnx import ModelProto, TensorProto, helper
 
 from tests.support import digits, models
 from tests.support.command_line import Answer, CommandLine
+from tests.support.documents import read_document
 
 COUNT = 40
 
@@ -140,7 +141,7 @@ def test_what_could_not_fail_is_counted_and_lowers_the_level(bundler: CommandLin
     path = models.save(model, tmp_path, "mixed.onnx")
     command = ("--target=linux-x64", "--format=files", f"--output={tmp_path}", "--progress=none")
     built = bundler.run("build", path, *command).expect(0)
-    manifest = json.loads((tmp_path / "mixed-linux-x64" / "bundle.json").read_text(encoding="utf-8"))
+    manifest = read_document(tmp_path / "mixed-linux-x64" / "bundle.json")
     unjudged = {output["name"]: output["unjudged"] for output in manifest["golden"]["outputs"] if output["unjudged"]}
     assert unjudged == {
         "zero": "it is zero, or almost zero, everywhere in every sample",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ from tests.support import digits, models, text_images
 from tests.support.command_line import ONE_PYTHON, CommandLine, digest_folder
 from tests.support.content_files import list_files, measure_content_types, write_content_samples
 from tests.support.digits import Network
+from tests.support.documents import read_document
 from tests.support.encoders import encoder
 from tests.support.loaded_bundles import ask_bundle
 from tests.support.real_models import fetch_example
@@ -66,7 +66,7 @@ class Workplace:
 
 def stage_facts(built: dict[str, Any]) -> dict[str, dict[str, Any]]:
     """The last record of each stage in the bundle's manifest, by the stage's name."""
-    manifest = json.loads((Path(built["bundle"]) / "bundle.json").read_text(encoding="utf-8"))
+    manifest = read_document(Path(built["bundle"]) / "bundle.json")
     return {record["stage"]: record["facts"] for record in manifest["stages"]}
 
 
@@ -203,7 +203,7 @@ def test_pictures_calibrate_judge_and_leave_their_preprocessing_in_the_bundle(
     assert built["model_bytes"] < built["source_bytes"] * 0.8
     assert stage_facts(built)["quantize_static"]["calibration"] == {"method": "minmax", "samples": 40}
     bundle = Path(built["bundle"])
-    runtime = json.loads((bundle / "orientation" / "payload" / "runtime.json").read_text(encoding="utf-8"))
+    runtime = read_document(bundle / "orientation" / "payload" / "runtime.json")
     record = ask_bundle(bundle, "print(json.dumps(dict(model.preprocessing)))")
     assert record == runtime["components"][0]["preprocessing"]
     assert (record["colour"], record["size"], record["mean"], record["std"]) == ("BGR", [48, 192], [0.5] * 3, [0.5] * 3)

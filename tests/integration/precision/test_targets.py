@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ from tests.support import digits, models
 from tests.support.browser import provide_browser
 from tests.support.command_line import CommandLine
 from tests.support.digits import Network
+from tests.support.documents import read_document
 
 pytestmark = pytest.mark.timeout(600)
 
@@ -47,7 +47,7 @@ def build(bundler: CommandLine, workplace: Path, network: str, *options: str | P
     model = workplace / f"digits-{network}.onnx"
     answer = bundler.run("build", model, *data, *options, "--output", output, "--json", timeout=500)
     (built,) = answer.expect(0).document["bundles"]
-    manifest = json.loads((Path(built["bundle"]) / "bundle.json").read_text(encoding="utf-8"))
+    manifest = read_document(Path(built["bundle"]) / "bundle.json")
     return {**built, "manifest": manifest, "err": answer.err}
 
 
@@ -90,8 +90,7 @@ def test_half_precision_is_claimed_only_where_the_gpu_computes_in_it(
     bundle = Path(built["bundle"])
     nodes = onnx.load(bundle / "payload" / "models" / "webgpu" / "model.onnx").graph.node
     assert [node.op_type for node in nodes].count("Cast") <= 2, "baking must not turn the arithmetic into 32 bits"
-    (component,) = json.loads((bundle / "payload" / "runtime.json").read_text(encoding="utf-8"))["components"]
-    (gpu, cpu) = component["variants"]
+    (gpu, cpu) = read_document(bundle / "payload" / "runtime.json")["variants"]
     assert (gpu["requires"]["features"], cpu["requires"]["features"]) == (["shader-f16"], [])
     proofs = {variant["variant"]: variant for variant in built["manifest"]["proof"]["variants"]}
     assert proofs["wasm"]["level"] == "executed"

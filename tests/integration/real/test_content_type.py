@@ -18,6 +18,7 @@ import pytest
 
 from tests.integration.real.conftest import BuildOnce
 from tests.support.command_line import ONE_PYTHON, ROOT, CommandLine
+from tests.support.documents import read_document
 from tests.support.real_models import EXAMPLES, ask_original, load_example, make_original, run_python
 
 ORIGINAL = """
@@ -151,7 +152,7 @@ def test_the_example_prints_what_files_hold(content_type_model: Path, bundle: Pa
 
 
 def test_the_manifest_says_that_the_real_model_was_proven(bundle: Path) -> None:
-    manifest = json.loads((bundle / "bundle.json").read_text())
+    manifest = read_document(bundle / "bundle.json")
     assert manifest["proof"]["level"] == "executed"
     assert manifest["synthetic_inputs"] is True
     assert all(check["outputs"] for check in manifest["checks"])
@@ -166,7 +167,7 @@ def test_samples_of_the_real_task_make_a_golden_set_that_is_not_synthetic(
     np.savez(tmp_path / "samples.npz", bytes=np.stack(features))
     other = build_once(content_type_model, "--samples", str(tmp_path / "samples.npz"), "--name", "sampled")
     assert other != bundle
-    manifest = json.loads((other / "bundle.json").read_text())
+    manifest = read_document(other / "bundle.json")
     assert (manifest["synthetic_inputs"], manifest["proof"]["level"]) == (False, "executed")
     index = json.loads((other / manifest["payload"] / "golden" / "index.json").read_text())
     assert [sample["inputs"]["bytes"]["shape"] for sample in index["samples"]] == [[1, 2048]] * 4

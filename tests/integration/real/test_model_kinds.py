@@ -18,6 +18,7 @@ import pytest
 from bundler.execution.locks import hold
 from tests.support import models
 from tests.support.command_line import CommandLine
+from tests.support.documents import read_document
 from tests.support.real_models import run_python
 
 TYPES: dict[str, Callable[[], onnx.ModelProto]] = {
@@ -56,9 +57,8 @@ class Built:
 
     @property
     def runtime(self) -> dict[str, Any]:
-        (component,) = json.loads((self.payload / "runtime.json").read_text())["components"]
-        found: dict[str, Any] = component
-        return found
+        read: dict[str, Any] = read_document(self.payload / "runtime.json")
+        return read
 
     def ask(self, *arguments: str) -> str:
         """What `python -m <package> ARGUMENTS` prints."""
@@ -73,7 +73,7 @@ class Built:
 
 def open_built(made: dict[str, Any]) -> Built:
     """The bundle that a build's document tells of."""
-    manifest = json.loads((Path(made["bundle"]) / "bundle.json").read_text())
+    manifest = read_document(Path(made["bundle"]) / "bundle.json")
     return Built(folder=Path(made["bundle"]), manifest=manifest, notes=tuple(made["notes"]))
 
 
@@ -125,9 +125,7 @@ def test_each_kind_of_model_becomes_a_bundle_that_reproduces_it(open_kind: OpenK
 def test_a_model_with_external_data(build: Build, tmp_path: Path) -> None:
     bundle = build(models.save_external(models.cnn(), tmp_path / "in"))
     assert bundle.self_test()["status"] == "passed"
-    assert bundle.manifest["components"][0]["model"]["size"] == sum(
-        file.stat().st_size for file in (tmp_path / "in").iterdir()
-    )
+    assert bundle.manifest["model"]["size"] == sum(file.stat().st_size for file in (tmp_path / "in").iterdir())
 
 
 def test_a_larger_model_keeps_its_weights_in_a_file_of_their_own(build: Build, tmp_path: Path) -> None:
@@ -192,7 +190,7 @@ def test_a_scikit_learn_pipeline_gives_its_own_answers(build: Build, tmp_path: P
 
 def test_a_random_model_says_what_it_can_still_promise(build: Build, warm: CommandLine, tmp_path: Path) -> None:
     bundle = build(models.save(models.random_model(), tmp_path / "in", "noisy.onnx"))
-    assert bundle.manifest["components"][0]["unstable_outputs"] == ["noise"]
+    assert bundle.manifest["unstable_outputs"] == ["noise"]
     assert any("noise" in note and "only name, type and shape are compared" in note for note in bundle.notes)
     tested = bundle.self_test()
     assert tested["status"] == "passed"
@@ -207,7 +205,7 @@ def test_a_seeded_random_model_is_promised_in_full(build: Build, tmp_path: Path)
     again = onnxruntime.InferenceSession(str(tmp_path / "in" / "seeded.onnx"))
     values = np.ones((2, 3), np.float32)
     stable = np.array_equal(again.run(None, {"x": values})[0], again.run(None, {"x": values})[0])
-    assert (bundle.manifest["components"][0]["unstable_outputs"] == []) == stable
+    assert (bundle.manifest["unstable_outputs"] == []) == stable
 
 
 @pytest.mark.parametrize("kind", ["nan", "infinity"])

@@ -12,6 +12,7 @@ import pytest
 from onnx import numpy_helper
 
 from tests.support.command_line import CommandLine
+from tests.support.documents import read_document
 from tests.support.real_models import LIGHT
 
 PROVEN = ("light_squeezenet", "light_shufflenet", "light_resnet50")
@@ -40,7 +41,7 @@ def test_a_published_network_builds_and_gives_its_published_output(
     options = ("--samples", str(tmp_path / "samples.npz"), "--output", str(tmp_path / "out"))
     built = warm.build(model, *here, *options, *([] if structure in PROVEN else ["--no-prove"]))
     bundle = Path(built["bundle"])
-    manifest = json.loads((bundle / "bundle.json").read_text())
+    manifest = read_document(bundle / "bundle.json")
     # Weights that are one constant give one constant answer: nothing tells a right network from a wrong one by it.
     assert manifest["proof"]["level"] == ("ran-unchecked" if structure in PROVEN else "resolved")
     assert all("everywhere in every sample" in output["unjudged"] for output in manifest["golden"]["outputs"])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import platform
 import sys
 from pathlib import Path
@@ -14,6 +13,7 @@ from PIL import Image, ImageDraw, ImageFont
 
 from tests.integration.real.conftest import BuildOnce
 from tests.support.command_line import CommandLine
+from tests.support.documents import read_document
 from tests.support.real_models import EXAMPLES, ask_original, make_original, run_python
 
 ORIGINAL = """
@@ -99,7 +99,7 @@ def test_the_example_for_a_phone_is_compiled_and_keeps_its_answers(
     precision = "--set=variants.htp.precision=static-qnn-a16w8"
     target = "--target=snapdragon-8g3"
     built = bundler.build(fixed, target, "--name=orientation", *data, precision, f"--output={tmp_path}")
-    manifest = json.loads((Path(built["bundle"]) / "bundle.json").read_text(encoding="utf-8"))
+    manifest = read_document(Path(built["bundle"]) / "bundle.json")
     assert not manifest["synthetic_inputs"]
     emulated = [check for check in manifest["checks"] if check["after"] == "htp/compile_context"]
     assert [check["samples"] for check in emulated] == [100, 16]  # held-out, then golden
