@@ -69,10 +69,9 @@ class Built:
 
     @property
     def config(self) -> dict[str, Any]:
-        """Of `runtime.json`, what it says of the one model."""
-        config = json.loads((self.payload / "runtime.json").read_text(encoding="utf-8"))
-        component: dict[str, Any] = config["components"][0]
-        return component
+        """The content of `runtime.json`."""
+        config: dict[str, Any] = json.loads((self.payload / "runtime.json").read_text(encoding="utf-8"))
+        return config
 
     @property
     def timings(self) -> dict[str, Any]:
