@@ -90,7 +90,7 @@ def _to_raw(tensor: TensorProto) -> None:
         tensor.raw_data = raw
 
 
-class _DataFile:
+class DataFile:
     """Writes tensors one after another, aligned; equal bytes are stored once. The first write creates the file."""
 
     def __init__(self, path: Path) -> None:
@@ -178,12 +178,13 @@ def place_initializers(
     """Move tensors of `threshold` bytes or more to the file at `data_path`, in the given order, and others into the
     model. None keeps all in the model. The file is only created if it has contents.
     """
-    with contextlib.closing(_DataFile(data_path)) as out:
+    with contextlib.closing(DataFile(data_path)) as out:
         for tensor in tensors:
-            _place(tensor, folders, out, threshold)
+            place_tensor(tensor, folders, out, threshold)
 
 
-def _place(tensor: TensorProto, folders: DataFolders, out: _DataFile, threshold: int | None) -> None:
+def place_tensor(tensor: TensorProto, folders: DataFolders, out: DataFile, threshold: int | None) -> None:
+    """Move a tensor of `threshold` bytes or more to `out`, and a smaller one into the model."""
     span = folders.span(tensor)
     if span is None:
         _to_raw(tensor)

@@ -1,0 +1,1 @@
+"""Store tensors that several models have in common once."""
