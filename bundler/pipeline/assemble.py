@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from bundler.model.artifacts import FileRecord
@@ -46,7 +46,7 @@ def make_runtime_config(prepared: PreparedBundle, parts: Sequence[BuiltPart]) ->
 
     A variant's model lies under `models/<variant>/`, its companions under `artifacts/<variant>/<stage>/`, and the
     golden set under `golden/`; with several components each below a folder of the component's name. Variants of equal
-    files share the folder of the first.
+    files, and of models that share weights, share the folder of the first.
     """
     folders = _name_folders(parts)
     profile = prepared.profile
@@ -60,7 +60,7 @@ def make_runtime_config(prepared: PreparedBundle, parts: Sequence[BuiltPart]) ->
     )
 
 
-def _component(part: BuiltPart, folders: Mapping[str, str]) -> RuntimeComponent:
+def _component(part: BuiltPart, folders: Mapping[Path, str]) -> RuntimeComponent:
     prepared, outcomes = part.prepared, part.outcomes
     plan, facts = prepared.plan, prepared.facts
     golden = outcomes[plan.golden]
@@ -91,14 +91,14 @@ def _fix_ports(facts: ModelFacts, plan: ComponentPlan, outcomes: Mapping[str, St
     return fixed if made is None else adopt_outputs(fixed, made.read_facts(FixedFacts).signature)
 
 
-def _name_folders(parts: Sequence[BuiltPart]) -> dict[str, str]:
-    """The folder below `models/` of each artifact that is a variant's model, by digest."""
-    folders: dict[str, str] = {}
+def _name_folders(parts: Sequence[BuiltPart]) -> dict[Path, str]:
+    """The folder below `models/` of each artifact that has a variant's model, by where it is kept."""
+    folders: dict[Path, str] = {}
     for part in parts:
         for variant in part.prepared.plan.variants:
-            artifact = part.outcomes[variant.model].artifact
-            if artifact is not None:
-                folders.setdefault(artifact.digest, part.prepared.label(variant.name))
+            folder = part.model(variant).folder
+            if folder is not None:
+                folders.setdefault(folder, part.prepared.label(variant.name))
     return folders
 
 
@@ -118,10 +118,10 @@ def read_references(golden: StepOutcome) -> dict[str, ReferenceFigures]:
     return {known.name: known for known in golden.read_facts(GoldenFacts).references}
 
 
-def _variant(plan: VariantPlan, part: BuiltPart, folders: Mapping[str, str], gate: Gate) -> RuntimeVariant:
+def _variant(plan: VariantPlan, part: BuiltPart, folders: Mapping[Path, str], gate: Gate) -> RuntimeVariant:
     profile, outcomes = part.prepared.profile, part.outcomes
-    outcome, label = outcomes[plan.model], part.prepared.label
-    folder = folders[outcome.artifact.digest] if outcome.artifact else label(plan.name)
+    outcome, label = part.model(plan), part.prepared.label
+    folder = folders[outcome.folder] if outcome.folder else label(plan.name)
     root = PurePosixPath("models") / folder
     placed = outcomes[plan.compiled].facts if plan.compiled else None
     return RuntimeVariant(

@@ -32,6 +32,7 @@ from bundler.pipeline.results import (
     PlacementResult,
     WrittenBundle,
 )
+from bundler.pipeline.sharing import share_weights
 from bundler.pipeline.workspace import Workspace
 from bundler.planning.precision import asked_method
 from bundler.profiles.methods import AUTO
@@ -53,6 +54,7 @@ def build(request: BuildRequest, workspace: Workspace, listener: Listener) -> Bu
     check_replaceable(final)
     parts = run_each(lambda part: _build_component(part, workspace, listener), prepared.parts, workspace.executor)
     reporter = Reporter(listener, prepared.title)
+    parts = share_weights(parts, workspace, reporter)
     bundle = BuiltBundle(
         prepared=prepared,
         parts=tuple(parts),

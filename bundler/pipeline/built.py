@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from bundler.model.manifest import PipelineRecord
+from bundler.model.plan import VariantPlan
 from bundler.model.results import StepOutcome
 from bundler.model.runtime import RuntimeConfig
 from bundler.pipeline.prepare import Prepared, PreparedBundle
@@ -13,10 +14,23 @@ from bundler.pipeline.prepare import Prepared, PreparedBundle
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BuiltPart:
-    """A component with the outcomes of its plan's steps by id."""
+    """A component with the outcomes of its plan's steps by id. `sharing` is the step that stored weights which
+    its variants have in common, with each other or with other components, once; `shared` are its models, by variant.
+    """
 
     prepared: Prepared
     outcomes: Mapping[str, StepOutcome]
+    sharing: StepOutcome | None = None
+    shared: Mapping[str, StepOutcome] = field(default_factory=dict)
+
+    @property
+    def all_outcomes(self) -> tuple[StepOutcome, ...]:
+        """Those of the steps before the plan, in it, and after it."""
+        return (*self.prepared.earlier, *self.outcomes.values(), *((self.sharing,) if self.sharing else ()))
+
+    def model(self, variant: VariantPlan) -> StepOutcome:
+        """The model that the variant ships."""
+        return self.shared.get(variant.name) or self.outcomes[variant.model]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

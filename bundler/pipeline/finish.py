@@ -17,7 +17,7 @@ from bundler.model.errors import BundlerError, GateError, StageError, Verificati
 from bundler.model.events import Reporter, StepFinished, StepsEnded, StepStarted
 from bundler.model.manifest import MANIFEST_NAME, GateRecord, Manifest, ModelRecord, RuntimeRecord
 from bundler.model.measurement import USUAL, Measurement, Timing
-from bundler.model.plan import MODEL, variant_artifacts
+from bundler.model.plan import MODEL
 from bundler.model.proof import Download, Emitted, VariantProof
 from bundler.model.runtime import RuntimeConfig
 from bundler.pipeline.built import BuiltBundle, BuiltPart
@@ -168,7 +168,7 @@ def _describe_component(part: BuiltPart) -> BuiltComponent:
     return BuiltComponent(
         facts=prepared.facts,
         artifacts={
-            variant.name: tuple(outcomes[artifact.step] for artifact in variant_artifacts(variant))
+            variant.name: (part.model(variant), *(outcomes[artifact.step] for artifact in variant.companions))
             for variant in prepared.plan.variants
         },
         golden=golden,
@@ -222,7 +222,7 @@ def _record_component(part: BuiltPart, config: RuntimeConfig) -> RecordedCompone
     plan = prepared.plan
     return RecordedComponent(
         facts=prepared.facts,
-        outcomes=(*prepared.earlier, *outcomes.values()),
+        outcomes=part.all_outcomes,
         gate=GateRecord(gates=plan.gates, passed=True),
         golden=record_golden(plan, outcomes, config.component(plan.name)),
         synthetic_inputs=outcomes[plan.golden].read_facts(GoldenFacts).synthetic,
@@ -252,7 +252,7 @@ def _known_digests(request: FinishRequest, emitted: Emitted) -> dict[str, str]:
 def _weigh_models(part: BuiltPart) -> dict[str, int]:
     """Bytes of each variant's model, by its label, without its companions."""
     variants = part.prepared.plan.variants
-    artifacts = {part.prepared.label(variant.name): part.outcomes[variant.model].artifact for variant in variants}
+    artifacts = {part.prepared.label(variant.name): part.model(variant).artifact for variant in variants}
     return {name: artifact.size if artifact else 0 for name, artifact in artifacts.items()}
 
 
@@ -338,7 +338,7 @@ def _list_own(part: BuiltPart) -> Iterator[str]:
     prepared, outcomes = part.prepared, part.outcomes
     yield from describe_left_out(prepared.settled.left_out)
     yield from (note.text for note in prepared.plan.notes)
-    yield from (note.text for outcome in (*prepared.earlier, *outcomes.values()) for note in outcome.notes)
+    yield from (note.text for outcome in part.all_outcomes for note in outcome.notes)
     yield from describe_shortfalls(prepared.plan, outcomes)
 
 
@@ -414,7 +414,7 @@ def _report_component(part: BuiltPart, finished: Finished) -> ComponentReport:
     prepared, name = part.prepared, part.prepared.plan.name
     return ComponentReport(
         plan=prepared.plan,
-        outcomes=(*prepared.earlier, *part.outcomes.values()),
+        outcomes=part.all_outcomes,
         facts=prepared.settled.facts,
         record=finished.manifest.component(name),
         proofs=tuple(proof for proof in finished.proofs if proof.component == name),

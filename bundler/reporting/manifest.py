@@ -41,6 +41,7 @@ from bundler.profiles.places import describe_profile, name_command
 from bundler.profiles.schema import TargetProfile
 from bundler.reporting.checks import make_checks
 from bundler.reporting.figures import word_figures
+from bundler.stages.share_weights.spec import SPEC as SHARE_WEIGHTS
 from bundler.support.files import FILE_MODE, replace_whole
 
 _RECORDED_ELSEWHERE = {"signature", "outputs", "samples", "comparison", "references", "weaknesses"}
@@ -208,13 +209,13 @@ def _stage(outcome: StepOutcome, plan: ComponentPlan) -> StageRecord:
 
 
 def order_outcomes(plan: ComponentPlan, outcomes: Sequence[StepOutcome]) -> list[StepOutcome]:
-    """The outcomes in the order of the plan; those of steps before the plan come first."""
-    places = {step.id: place for place, step in enumerate(plan.steps)}
+    """The outcomes in the order of the plan; those of steps before the plan come first, that of the bundle's last."""
+    places = {SHARE_WEIGHTS.name: len(plan.steps), **{step.id: place for place, step in enumerate(plan.steps)}}
     return sorted(outcomes, key=lambda outcome: places.get(outcome.step, -1))
 
 
 def _find_step(plan: ComponentPlan, step_id: str) -> Step | None:
-    """The step with this id; None for the inspection, which comes before any plan."""
+    """The step with this id; None for the inspection, which comes before any plan, and for steps of the bundle."""
     return next((step for step in plan.steps if step.id == step_id), None)
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import onnx
+import onnx.numpy_helper
 import onnx.parser
 import pytest
 
@@ -37,6 +38,10 @@ def run(bundle, sample):
     grown = bundle.grow.run(x=sample["x"]).y
     return {"sum": grown.sum(), "rows": bundle.lean.run(x=grown).z}
 """
+
+
+WEIGHTS = np.random.default_rng(1).normal(size=(600, 600)).astype(np.float32)
+"""1.44 MB, which two models have in common."""
 
 
 @pytest.fixture
@@ -158,3 +163,61 @@ def test_what_is_wrong_with_components_is_said(
     assert refused.code in (2, 3)
     assert text in refused.err
     assert "hint: " in refused.err
+
+
+def keep_heavy(path: Path, activation: str) -> Path:
+    graph = f"net (float[1, 600] x) => (float[1, 600] y) {{ z = MatMul(x, w) y = {activation}(z) }}"
+    model = onnx.parser.parse_model(f"{HEAD} {graph}")
+    model.graph.initializer.append(onnx.numpy_helper.from_array(WEIGHTS, "w"))
+    onnx.save(model, path)
+    return path
+
+
+@pytest.mark.quick
+def test_weights_that_components_have_in_common_lie_once_and_are_checked(warm: CommandLine, tmp_path: Path) -> None:
+    models = [
+        f"{name}={keep_heavy(tmp_path / f'{name}.onnx', kind)}" for name, kind in (("lift", "Relu"), ("bend", "Tanh"))
+    ]
+    arguments = ("--bundle", "pair", "-t", "linux-x64", "--set", ONE_PYTHON, "-o", tmp_path / "out")
+    built = warm.run("build", *models, *arguments).expect(0)
+    assert "bend/cpu, lift/cpu share weights: 1.4 MB are stored once" in built.err
+    assert "Verified: lift/cpu, bend/cpu on this host" in built.out
+    bundle = tmp_path / "out" / "pair-linux-x64"
+    payload = bundle / "pair" / "payload"
+    lift, bend = (component["variants"][0]["files"] for component in read(payload / "runtime.json")["components"])
+    (common,) = [file for file in lift if file in bend]
+    assert common["size"] == WEIGHTS.nbytes
+    assert [path.name for path in bundle.rglob("*") if path.is_file() and path.stat().st_size == WEIGHTS.nbytes] == [
+        "weights.data"
+    ]
+    assert {component["stages"][-1]["stage"] for component in read(bundle / "bundle.json")["components"]} == {
+        "share_weights"
+    }
+    assert "up to date" in warm.run("build", *models, *arguments).expect(0).out
+    with (payload / common["path"]).open("r+b") as file:
+        file.seek(WEIGHTS.nbytes // 2)
+        file.write(b"\1\2\3\4")
+    ran = subprocess.run(
+        [sys.executable, "-m", "pair", "self-test"],
+        cwd=bundle,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert ran.returncode != 0
+    assert "weights.data" in ran.stdout + ran.stderr
+
+
+@pytest.mark.quick
+def test_weights_that_variants_have_in_common_lie_once(warm: CommandLine, tmp_path: Path) -> None:
+    model = keep_heavy(tmp_path / "net.onnx", "Relu")
+    warm.run("build", model, "-t", "mediatek-dimensity", "-o", tmp_path / "out", "--no-prove").expect(0)
+    bundle = tmp_path / "out" / "net-mediatek-dimensity"
+    variants = read(bundle / "runtime.json")["components"][0]["variants"]
+    assert len(variants) > 1
+    assert len({variant["model"] for variant in variants}) > 1
+    (common,) = set.intersection(*({(file["path"], file["sha256"]) for file in entry["files"]} for entry in variants))
+    assert (bundle / common[0]).stat().st_size == WEIGHTS.nbytes
+    assert sum(path.stat().st_size for path in (bundle / "models").rglob("*") if path.is_file()) < WEIGHTS.nbytes + 2000
+    warm.run("verify", bundle, "--digests-only").expect(0)
