@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Final, Literal
 
 from bundler.model.results import Comparison
@@ -78,6 +78,25 @@ class Download:
     def brotli(self) -> int:
         """Bytes when the host compresses with brotli."""
         return sum(file.brotli for file in self.files)
+
+
+def sum_first_visit(downloads: Iterable[Download]) -> Download:
+    """What the first visit downloads that opens every component on its preferred variant: what they share counts once.
+    The build is the one of the first component that has a choice.
+    """
+    preferred: dict[str, list[Download]] = {}
+    for download in downloads:
+        of_component = preferred.setdefault(download.component, [])
+        if not of_component or of_component[0].variant == download.variant:
+            of_component.append(download)
+    chosen = [_prefer(rows, next(iter(preferred.values()))) for rows in preferred.values()]
+    files = {file.path: file for download in chosen for file in download.files}
+    return replace(chosen[0], files=tuple(files.values()))
+
+
+def _prefer(rows: list[Download], first: list[Download]) -> Download:
+    """The row on the build that the first component takes, where this one has it."""
+    return next((row for row in rows if row.build == first[0].build), rows[0])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

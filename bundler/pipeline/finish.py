@@ -18,7 +18,7 @@ from bundler.model.events import Reporter, StepFinished, StepsEnded, StepStarted
 from bundler.model.manifest import MANIFEST_NAME, GateRecord, Manifest, ModelRecord, RuntimeRecord
 from bundler.model.measurement import USUAL, Measurement, Timing
 from bundler.model.plan import MODEL
-from bundler.model.proof import Download, Emitted, VariantProof
+from bundler.model.proof import Download, Emitted, VariantProof, sum_first_visit
 from bundler.model.runtime import RuntimeConfig
 from bundler.pipeline.built import BuiltBundle, BuiltPart
 from bundler.pipeline.golden import describe_golden, record_golden
@@ -256,6 +256,16 @@ def _weigh_models(part: BuiltPart) -> dict[str, int]:
     return {name: artifact.size if artifact else 0 for name, artifact in artifacts.items()}
 
 
+def _weigh_downloads(request: FinishRequest, downloads: Sequence[Download]) -> Iterator[tuple[str, str, int]]:
+    """Each first visit, and that to all components, with the runtime's build and bytes with brotli."""
+    config = request.bundle.config
+    for item in downloads:
+        yield f"variant {config.label(item.component, item.variant)}", item.build, item.brotli
+    if downloads and not config.sole:
+        whole = sum_first_visit(downloads)
+        yield "all components", whole.build, whole.brotli
+
+
 def _check_budget(request: FinishRequest, size: int, downloads: tuple[Download, ...]) -> None:
     prepared = request.prepared
     budget = prepared.profile.budget
@@ -267,12 +277,10 @@ def _check_budget(request: FinishRequest, size: int, downloads: tuple[Download, 
     ]
     if budget.bundle_mb is not None and size > budget.bundle_mb * MEGABYTE:
         over.append(f"bundle: {size / MEGABYTE:.2f} MB, budget {budget.bundle_mb:g} MB")
-    label = request.bundle.config.label
     over += [
-        f"download of variant {label(item.component, item.variant)} ({item.build}): "
-        f"{item.brotli / MEGABYTE:.2f} MB with brotli, budget {budget.download_mb:g} MB"
-        for item in downloads
-        if budget.download_mb is not None and item.brotli > budget.download_mb * MEGABYTE
+        f"download of {what} ({build}): {size / MEGABYTE:.2f} MB with brotli, budget {budget.download_mb:g} MB"
+        for what, build, size in _weigh_downloads(request, downloads)
+        if budget.download_mb is not None and size > budget.download_mb * MEGABYTE
     ]
     if over:
         raise GateError(
@@ -359,16 +367,7 @@ def _summarize(
         reservations=manifest.reservations,
         metrics=tuple(_list_metrics(request)),
         pipeline=manifest.pipeline,
-        first_visits=tuple(
-            FirstVisit(
-                variant=label(item.component, item.variant),
-                build=item.build,
-                size=item.size,
-                gzip=item.gzip,
-                brotli=item.brotli,
-            )
-            for item in emitted.downloads
-        ),
+        first_visits=tuple(_list_visits(manifest, emitted.downloads)),
         runs=tuple(
             VerifiedRun(
                 component=proof.component, variant=proof.variant, place=proof.place, comparison=proof.comparison
@@ -377,6 +376,15 @@ def _summarize(
             if proof.passed and proof.comparison
         ),
     )
+
+
+def _list_visits(manifest: Manifest, downloads: Sequence[Download]) -> Iterator[FirstVisit]:
+    """Those of each variant, after the one that opens all components where there are several."""
+    named = [(manifest.label(item.component, item.variant), item) for item in downloads]
+    if downloads and not manifest.sole:
+        named.insert(0, ("all components", sum_first_visit(downloads)))
+    for name, item in named:
+        yield FirstVisit(variant=name, build=item.build, size=item.size, gzip=item.gzip, brotli=item.brotli)
 
 
 def _list_metrics(request: FinishRequest) -> Iterator[MetricResult]:

@@ -221,3 +221,16 @@ def test_weights_that_variants_have_in_common_lie_once(warm: CommandLine, tmp_pa
     assert (bundle / common[0]).stat().st_size == WEIGHTS.nbytes
     assert sum(path.stat().st_size for path in (bundle / "models").rglob("*") if path.is_file()) < WEIGHTS.nbytes + 2000
     warm.run("verify", bundle, "--digests-only").expect(0)
+
+
+def test_a_download_budget_counts_all_components_of_a_page(warm: CommandLine, folder: Path) -> None:
+    models = [f"{name}={folder / name}.onnx" for name in ("grow", "lean")]
+    arguments = ("--bundle", "pair", "-t", "web-wasm", "--no-prove", "-o", folder / "out")
+    built = warm.run("build", *models, *arguments, "--json").expect(0).document["bundles"][0]
+    sizes = {visit["variant"]: visit["brotli"] for visit in built["first_visits"]}
+    whole, single = sizes.pop("all components"), max(sizes.values())
+    assert single < whole < 1.1 * single
+    budget = f"budget.download_mb={(single + whole) / 2 / 1e6}"
+    refused = warm.run("build", *models, *arguments, "--set", budget).expect(7)
+    assert "download of all components (wasm)" in refused.err
+    assert "download of variant" not in refused.err

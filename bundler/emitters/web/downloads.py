@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from bundler.emitters.contract import EmitRequest
@@ -38,25 +38,6 @@ def list_downloads(request: EmitRequest, assets: tuple[Asset, ...], folder: Path
         for component, variant in request.config.pairs
         for build in variant.builds
     )
-
-
-def sum_first_visit(downloads: Iterable[Download]) -> Download:
-    """What the first visit downloads that opens every component on its preferred variant: what they share counts once.
-    The build is the one of the first component that has a choice.
-    """
-    preferred: dict[str, list[Download]] = {}
-    for download in downloads:
-        of_component = preferred.setdefault(download.component, [])
-        if not of_component or of_component[0].variant == download.variant:
-            of_component.append(download)
-    chosen = [_prefer(rows, next(iter(preferred.values()))) for rows in preferred.values()]
-    files = {file.path: file for download in chosen for file in download.files}
-    return replace(chosen[0], files=tuple(files.values()))
-
-
-def _prefer(rows: list[Download], first: list[Download]) -> Download:
-    """The row on the build that the first component takes, where this one has it."""
-    return next((row for row in rows if row.build == first[0].build), rows[0])
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,7 +13,7 @@ from bundler.emitters.payload import PAYLOAD, render_config
 from bundler.emitters.rendering import Template, load_template, write_project
 from bundler.emitters.web.context import Context, make_context
 from bundler.emitters.web.demo import describe_demo
-from bundler.emitters.web.downloads import list_downloads, sum_first_visit
+from bundler.emitters.web.downloads import list_downloads
 from bundler.emitters.web.licences import LicenceFile, find_licences
 from bundler.emitters.web.modules import SEVERAL
 from bundler.emitters.web.payload import place_assets
@@ -21,7 +21,7 @@ from bundler.emitters.web.precompression import precompress
 from bundler.emitters.web.profile import WebSettings
 from bundler.emitters.web.vendor import choose_builds, fetch_builds
 from bundler.emitters.writing import copy_file, write_text
-from bundler.model.proof import Download
+from bundler.model.proof import Download, sum_first_visit
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
