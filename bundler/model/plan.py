@@ -9,6 +9,7 @@ from typing import Any
 from bundler.model.requirements import FixedSize, Need
 from bundler.model.runtime import Gate, Preparation, ProviderEntry
 from bundler.model.stage import Note
+from bundler.model.state import StateLink
 
 MODEL = "model"
 SAMPLES = "samples"
@@ -107,7 +108,8 @@ class ComponentPlan:
 
     `steps` are in an order in which every input comes before its use; `golden` is the id of the step that records
     the golden set; `gates` are what the comparisons must meet, by their step's id. `fixed_sizes` are the dynamic
-    dimensions that have one size in the bundle; `notes` are what a person should know before the first step.
+    dimensions that have one size in the bundle; `notes` are what a person should know before the first step. `state`
+    links outputs to inputs of the next call.
     """
 
     name: str
@@ -119,6 +121,7 @@ class ComponentPlan:
     gates: Mapping[str, Gate] = field(default_factory=dict)
     fixed_sizes: tuple[FixedSize, ...] = ()
     notes: tuple[Note, ...] = ()
+    state: tuple[StateLink, ...] = ()
 
     @property
     def artifacts(self) -> tuple[PlannedArtifact, ...]:

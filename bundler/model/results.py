@@ -61,7 +61,7 @@ class OutputComparison:
     few (|reference|, error) from which any pair of absolute and relative limits can be judged for every element.
     `agreement` is the share of equal values of an output of integers, booleans or strings (None for others), and
     `difference` names the first that differs. `worst_sample` is the sample that is furthest from its reference (empty
-    where all are equal).
+    where all are equal). Of a stream, `step_sqnr_db` is the ratio of each step (None: no noise, or no signal).
     """
 
     name: str
@@ -81,6 +81,7 @@ class OutputComparison:
     typical_sqnr_db: float | None = None
     worst_sqnr_db: float | None = None
     reference: ReferenceFigures | None = None
+    step_sqnr_db: tuple[float | None, ...] = ()
 
 
 def restore_output(reported: Mapping[str, Any], unjudged: str) -> OutputComparison:

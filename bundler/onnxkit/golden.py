@@ -45,7 +45,9 @@ class Sample:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GoldenSet:
-    """`seed` is None for a user's samples; `unstable_outputs` differ between two runs of the same model."""
+    """`seed` is None for a user's samples; `unstable_outputs` differ between two runs of the same model. Where there is
+    `state`, which names the output that each of its inputs is in the next step, the samples are steps of one stream.
+    """
 
     synthetic: bool
     seed: int | None
@@ -53,6 +55,7 @@ class GoldenSet:
     folder: Path
     entries: tuple[Mapping[str, Any], ...]
     references: Mapping[str, ReferenceFigures] = field(default_factory=dict)
+    state: Mapping[str, str] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.entries)
@@ -97,6 +100,7 @@ def write_index(
     *,
     seed: int | None,
     unstable: Sequence[str],
+    state: Mapping[str, str] | None = None,
 ) -> None:
     """Write `index.json`, last: a set without it is incomplete."""
     index = {
@@ -104,6 +108,7 @@ def write_index(
         "synthetic": seed is not None,
         "seed": seed,
         "unstable_outputs": list(unstable),
+        **({"state": dict(state)} if state else {}),
         # A loader needs no doubts about an output: they are reported when the bundle is built.
         "outputs": [
             {name: value for name, value in encode(reference).items() if name != "doubts"} for reference in references
@@ -120,12 +125,15 @@ def read_golden(path: Path) -> GoldenSet:
         index = parse_json(read_bounded(path.resolve(), MAX_INDEX_BYTES))
         if not conforms(_Index, index) or not conforms(tuple[ReferenceFigures, ...], index.get("outputs", [])):
             raise ValueError("it is not the index of a golden set")  # noqa: TRY301 - reported as those below
+        if not conforms(Mapping[str, str], index.get("state", {})):
+            raise ValueError("its state is none")  # noqa: TRY301 - reported as those below
         return GoldenSet(
             synthetic=index["synthetic"],
             seed=index["seed"],
             unstable_outputs=tuple(index["unstable_outputs"]),
             folder=path.parent,
             entries=tuple(index["samples"]),
+            state=index.get("state", {}),
             references={item["name"]: decode(ReferenceFigures, item) for item in index.get("outputs", ())},
         )
     except (OSError, ValueError) as error:

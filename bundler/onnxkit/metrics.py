@@ -154,8 +154,10 @@ class Tally:
         self.samples[-1].noise += float(np.square(error).sum())
         self.hull = upper_left_hull(self.hull, magnitude, error)
 
-    def result(self, reference: ReferenceFigures | None = None) -> OutputComparison:
-        """The figures so far, with the figures of the recorded outputs themselves (None: not known)."""
+    def result(self, reference: ReferenceFigures | None = None, *, by_step: bool = False) -> OutputComparison:
+        """The figures so far, with the figures of the recorded outputs themselves (None: not known); `by_step` adds
+        the ratio of each sample.
+        """
         known = reference or ReferenceFigures(name=self.name)
         ratios = [decibels(signal, one.noise) for signal, one in zip(known.signals, self.samples, strict=False)]
         return OutputComparison(
@@ -176,6 +178,7 @@ class Tally:
             difference=self.difference,
             worst_sample=self._worst_sample(known),
             reference=known,
+            step_sqnr_db=tuple(ratios) if by_step else (),
         )
 
     def _worst_sample(self, known: ReferenceFigures) -> str:

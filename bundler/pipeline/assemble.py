@@ -75,6 +75,7 @@ def _component(part: BuiltPart, folders: Mapping[Path, str]) -> RuntimeComponent
         unstable_outputs=golden.read_facts(GoldenFacts).unstable_outputs,
         preprocessing=_preprocessing(outcomes),
         fixed_sizes=plan.fixed_sizes,
+        state=plan.state,
     )
 
 

@@ -308,6 +308,7 @@ def _plan_request(
         synthetic_count=request.synthetic_count,
         seed=request.seed,
         golden=request.golden,
+        state=request.state,
         command=command,
         project=request.project,
     )

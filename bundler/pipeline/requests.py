@@ -25,6 +25,7 @@ from bundler.model.options import (
 )
 from bundler.model.runtime import SOLE
 from bundler.model.shapes import Shape
+from bundler.model.state import StateLink, parse_state, show_state
 
 MAXIMUM_NAME = 64
 """Characters of a bundle's name: with the target and file names it stays below what file systems take."""
@@ -130,6 +131,18 @@ class BuildRequest:
             of_one_model=True,
         ),
     ] = field(default_factory=dict)
+    state: Annotated[
+        tuple[StateLink, ...],
+        Option(
+            "--state",
+            metavar="INPUT=OUTPUT",
+            help="An output that is an input of the next call (h0=hn, or h0=hn,initial=0.5; else it begins with "
+            "zeros). The samples are then the steps of one stream, without this input. May be given several times.",
+            read=parse_state,
+            show=show_state,
+            of_one_model=True,
+        ),
+    ] = ()
     overrides: Overrides = ()
     format: Annotated[
         str | None,

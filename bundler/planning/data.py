@@ -7,12 +7,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from bundler.model.codec import encode
+from bundler.model.errors import UsageError
 from bundler.model.facts import ModelFacts
 from bundler.model.fixing import Fixing
 from bundler.model.golden_inputs import GoldenKind
 from bundler.model.plan import HOST, MODEL, Step
 from bundler.model.signature import Dimension
 from bundler.model.stage import Note
+from bundler.model.state import StateLink
 from bundler.profiles.schema import TargetProfile
 
 GOLDEN = "record_golden"
@@ -98,10 +101,13 @@ def plan_data(
     rounds: bool,
     calibrates: bool,
     golden: GoldenKind = "samples",
+    state: tuple[StateLink, ...] = (),
 ) -> DataPlan:
     """The data steps of one plan; `facts` are those of the model with fixed sizes. `rounds`: some variant's precision
     is judged; `calibrates`: some method requires data; `golden`: whether samples or synthetic inputs ship.
     """
+    if state:
+        return _plan_stream(fixing, seeds, state, samples=samples, calibration=calibration if calibrates else None)
     steps: list[Step] = []
     held_out = samples or _held_out(calibration, profile)
     source = None
@@ -125,6 +131,55 @@ def plan_data(
         calibration=None if calibrated is None else CALIBRATED,
         reproduces=source is not None and (golden == "synthetic" or limit > EVALUATION_LEAST),
         notes=_describe_golden(golden, given=source is not None),
+    )
+
+
+STREAM_STEPS = 256
+"""Steps of a stream that are recorded and judged, at most; `record_golden` bounds their bytes."""
+SYNTHETIC_STEPS = 16
+"""Synthetic steps: enough to see an error that grows."""
+
+
+def _plan_stream(
+    fixing: Fixing,
+    seeds: Seeds,
+    state: tuple[StateLink, ...],
+    *,
+    samples: DataRequest | None,
+    calibration: DataRequest | None,
+) -> DataPlan:
+    """The samples of a model with state are the steps of one stream: all of them are recorded, judge, and ship.
+    Calibration data are recorded as a stream of their own, so that they hold the states that occur.
+    """
+    for given in (samples, calibration):
+        if given is not None and not given.plain and not given.synthetic:
+            raise UsageError(
+                "the steps of a model with state are given as arrays",
+                hint="give a folder of .npz files, one for each step in order, or one .npz with a leading step axis",
+            )
+    options = {**fixing.options(), "state": encode(state)}
+    steps = [_record_stream(GOLDEN, samples, options, seeds)]
+    if calibration is not None:
+        made = _record_stream(CALIBRATED, calibration, options, replace(seeds, seed=seeds.seed + 1))
+        reason = "quantisation ranges are computed from a stream and its states"
+        steps.append(replace(made, title="Record the calibration data", reason=reason))
+    return DataPlan(
+        steps=tuple(steps), evaluation=GOLDEN, calibration=None if calibration is None else CALIBRATED, notes=_STREAM
+    )
+
+
+_STREAM = (Note(text="the samples are the steps of one stream, in order; they ship in the bundle's golden set"),)
+
+
+def _record_stream(step: str, given: DataRequest | None, options: Mapping[str, Any], seeds: Seeds) -> Step:
+    plain = given.plain if given is not None else ""
+    amount = {"max_samples": STREAM_STEPS} if plain else {"seed": seeds.seed, "count": SYNTHETIC_STEPS}
+    return Step(
+        id=step,
+        stage="record_golden",
+        inputs={"model": MODEL, **({"samples": plain} if plain else {})},
+        options={**options, **amount},
+        reason="reference outputs of the original model",
     )
 
 

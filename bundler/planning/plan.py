@@ -10,6 +10,7 @@ from dataclasses import replace
 from bundler.model.facts import ModelFacts
 from bundler.model.plan import HOST, MODEL, ComponentPlan, Decision, Step
 from bundler.model.requirements import FIXED_BY
+from bundler.model.state import check_state
 from bundler.planning.compile import device_environments
 from bundler.planning.data import (
     GOLDEN,
@@ -44,6 +45,7 @@ def make_plan(settled: SettledProfile, request: PlanRequest) -> ComponentPlan:
     support, and for a precision without its data.
     """
     facts, profile = settled.facts, settled.profile
+    check_state(facts.signature, request.state)
     methods = choose_methods(profile, request.methods)
     data = _plan_data(settled, request, methods)
     judging = data.evaluation if request.golden == "synthetic" else GOLDEN
@@ -74,6 +76,7 @@ def make_plan(settled: SettledProfile, request: PlanRequest) -> ComponentPlan:
         gates={**exact, **{step: gate for variant in variants for step, gate in variant.gates.items()}},
         fixed_sizes=settled.fixed,
         notes=(*settled.notes, *data.notes),
+        state=request.state,
     )
 
 
@@ -84,7 +87,7 @@ def _plan_data(settled: SettledProfile, request: PlanRequest, methods: Mapping[s
     calibrates = any(method.needs_calibration for method in used)
     # All automatic attempts must be judged by the same samples.
     tried = any(asked_method(profile, variant) == AUTO for variant in profile.variants)
-    if calibrates or (tried and may_calibrate(profile)):
+    if not request.state and (calibrates or (tried and may_calibrate(profile))):
         samples, calibration = share_samples(samples, calibration)
     return plan_data(
         settled.facts,
@@ -96,6 +99,7 @@ def _plan_data(settled: SettledProfile, request: PlanRequest, methods: Mapping[s
         rounds=bool(used) or profile.accuracy.metric is not None,
         calibrates=calibrates,
         golden=request.golden,
+        state=request.state,
     )
 
 

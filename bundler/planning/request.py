@@ -9,6 +9,7 @@ from bundler.model.golden_inputs import GoldenKind
 from bundler.model.open_sizes import Asker
 from bundler.model.runtime import SOLE
 from bundler.model.shapes import Shape
+from bundler.model.state import StateLink
 from bundler.planning.data import DataRequest, find_picture
 
 
@@ -20,7 +21,7 @@ class PlanRequest:
     `own_dimensions` and `own_shapes` are set by the user, too. `command` is the user's command as hints repeat it, and
     `project` the name of the project file. `synthetic_count` and `seed` are for the golden set without samples.
     `methods` are automatically chosen precisions by variant; `golden` says whether samples or synthetic inputs ship;
-    `component` is the name in the bundle.
+    `component` is the name in the bundle, and `state` links its outputs to inputs of the next call.
     """
 
     dimensions: Mapping[str, int] = field(default_factory=dict)
@@ -36,6 +37,7 @@ class PlanRequest:
     project: str = ""
     golden: GoldenKind = "samples"
     component: str = SOLE
+    state: tuple[StateLink, ...] = ()
 
     @property
     def asker(self) -> Asker:

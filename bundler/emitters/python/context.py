@@ -56,6 +56,17 @@ class PortContext:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class StreamContext:
+    """The stream of a model with state: its classes, and the inputs and outputs that are no state."""
+
+    stream_class: str
+    outputs_class: str
+    inputs: tuple[PortContext, ...]
+    outputs: tuple[PortContext, ...]
+    state: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ComponentContext:
     """One model: `name` is its member in a bundle of several, `model_class` and `outputs_class` are its classes."""
 
@@ -66,6 +77,7 @@ class ComponentContext:
     inputs: tuple[PortContext, ...]
     outputs: tuple[PortContext, ...]
     batch: int | None
+    stream: StreamContext | None
     example: tuple[str, ...]
     variants: tuple[str, ...]
     preprocessing: tuple[str, ...]
@@ -166,6 +178,8 @@ _EXPORTS = ("ClosedError", "FallbackError", "FallbackWarning", "IncompatibleErro
 def _list_exports(components: tuple[ComponentContext, ...]) -> tuple[str, ...]:
     """All that users import from the package, in order."""
     classes = [name for component in components for name in (component.model_class, component.outputs_class)]
+    streams = [component.stream for component in components if component.stream is not None]
+    classes += [name for stream in streams for name in (stream.stream_class, stream.outputs_class)]
     bundle = ("Bundle",) if len(components) > 1 else ()
     return tuple(sorted((*bundle, "BundleError", *_EXPORTS, "LoadReport", "SelfTestError", *classes)))
 
@@ -182,17 +196,39 @@ def _make_component(
 ) -> ComponentContext:
     signature, name = component.signature, component.name if several else shorten(component.model)
     inputs = _make_ports(signature.inputs, "input", RESERVED_INPUTS | set(classes))
+    outputs = _make_ports(signature.outputs, "output", RESERVED_OUTPUTS)
     return ComponentContext(
         name=component.name,
         model_class=classes[0],
         outputs_class=classes[1],
         summary=f"The ONNX model {name}, built for {title}.",
         inputs=inputs,
-        outputs=_make_ports(signature.outputs, "output", RESERVED_OUTPUTS),
-        batch=find_batch(signature),
+        outputs=outputs,
+        batch=None if component.state else find_batch(signature),
+        stream=_make_stream(component, classes, inputs, outputs),
         example=tuple(f"{port.python_name}=…" for port in inputs if not port.optional),
         variants=tuple(variant.name for variant in component.variants),
         preprocessing=describe_recorded_preprocessing(component.preprocessing),
+    )
+
+
+def _make_stream(
+    component: RuntimeComponent,
+    classes: tuple[str, str],
+    inputs: tuple[PortContext, ...],
+    outputs: tuple[PortContext, ...],
+) -> StreamContext | None:
+    """Beside `Detect` it is `DetectStream`; beside `Model`, `Stream`."""
+    if not component.state:
+        return None
+    stem = "" if classes[0] == "Model" else classes[0]
+    taken, given = {link.input for link in component.state}, {link.output for link in component.state}
+    return StreamContext(
+        stream_class=f"{stem}Stream",
+        outputs_class=f"{stem}StreamOutputs",
+        inputs=tuple(port for port in inputs if port.name not in taken),
+        outputs=tuple(port for port in outputs if port.name not in given),
+        state=tuple(port.python_name for port in inputs if port.name in taken),
     )
 
 

@@ -13,6 +13,7 @@ _PREPARED = ("prepared", "prewarming", "locking", "drivers")
 _COPIES = ("device_copy", "keeping", "device")
 _NEEDS = ("needs",)
 _BATCHES = ("batches",)
+_STREAMS = ("streams",)
 _SEVERAL = ("bundle", "together")
 
 
@@ -33,6 +34,8 @@ def _find_unneeded(config: RuntimeConfig) -> Iterator[tuple[str, ...]]:
         yield _COPIES
     if not any(variant.requires.needs for variant in variants):
         yield _NEEDS
+    if not any(component.state for component in config.components):
+        yield _STREAMS
     if config.sole:
         yield _SEVERAL
     if all(find_batch(component.signature) is None for component in config.components):

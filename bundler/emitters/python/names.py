@@ -18,7 +18,7 @@ LONGEST = 48
 LONGEST_GIVEN = 64
 """Characters of a name or a version that a user gives: they are parts of file names."""
 
-RESERVED_INPUTS = frozenset({"self", "Outputs", "np", "npt", "Any", "NamedTuple"})
+RESERVED_INPUTS = frozenset({"self", "Outputs", "StreamOutputs", "Stream", "np", "npt", "Any", "NamedTuple"})
 RESERVED_OUTPUTS = frozenset({"count", "index", "Any", "np", "npt"})
 """Names that the facade uses itself, or that tuples have."""
 
@@ -26,7 +26,7 @@ FACADE_NAMES = frozenset(
     {
         *("Any", "BundledModel", "BundledModels", "Bundle", "BundleError", "ClosedError", "FallbackError"),
         *("FallbackWarning", "IncompatibleError", "InputError", "IntegrityError", "LoadReport", "Model", "NamedTuple"),
-        *("Outputs", "Pins", "SelfTest", "SelfTestError"),
+        *("BundledStream", "Outputs", "Pins", "SelfTest", "SelfTestError"),
     }
 )
 """What the facade of a bundle of several components imports or defines itself."""

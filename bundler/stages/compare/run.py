@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 import onnxruntime
 
@@ -27,7 +27,7 @@ def run(request: StageRequest, report: Report) -> StageResult:
     report(0.0, "loading the model")
     session = open_session(model, settings, error=StageError, hint=_HINT)
     # A plugin's library, or the emulator in it, may not be thread-safe.
-    lanes = 1 if settings.plugins else count_lanes(settings, model)
+    lanes = 1 if settings.plugins or golden.state else count_lanes(settings, model)
     comparison = _compare(session, golden, lanes, report)
     return StageResult(facts=encode(comparison))
 
@@ -44,7 +44,8 @@ def _compare(session: onnxruntime.InferenceSession, golden: GoldenSet, lanes: in
         for name, known in references.items()
     }
     total = len(golden)
-    feeds = (sample.inputs for sample in golden)
+    held: dict[str, Value] = {}
+    feeds = _feed_stream(golden, held) if golden.state else (sample.inputs for sample in golden)
     for index, actual in enumerate(run_in_lanes(session, feeds, lanes)):
         report(index / total, f"sample {index + 1} of {total}")
         sample = golden.sample(index)
@@ -53,8 +54,17 @@ def _compare(session: onnxruntime.InferenceSession, golden: GoldenSet, lanes: in
             raise StageError(message, details=(str(actual),), hint=_HINT) from actual
         for tally in tallies.values():
             _add(tally, sample, actual)
-    outputs = tuple(tally.result(references[name]) for name, tally in tallies.items())
+        held.update({taken: actual[given] for taken, given in golden.state.items() if given in actual})
+    outputs = tuple(tally.result(references[name], by_step=bool(golden.state)) for name, tally in tallies.items())
     return Comparison(outputs=outputs, samples=total)
+
+
+def _feed_stream(golden: GoldenSet, held: Mapping[str, Value]) -> Iterator[Mapping[str, Value]]:
+    """The inputs of each step: the first begins with the recorded state, all others have what the model itself gave as
+    `held` when they are asked for, so that errors add up as they will for an application.
+    """
+    for sample in golden:
+        yield {**sample.inputs, **held}
 
 
 def _add(tally: Tally, sample: Sample, actual: Mapping[str, Value]) -> None:

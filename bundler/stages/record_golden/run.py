@@ -18,6 +18,7 @@ from bundler.model.free_dimensions import find_ranges
 from bundler.model.golden_inputs import TriedDimension, Weakness
 from bundler.model.signature import Signature
 from bundler.model.stage import Note, Report, StageRequest, StageResult
+from bundler.model.state import check_state
 from bundler.onnxkit.digests import digest_each
 from bundler.onnxkit.equality import value_is_finite
 from bundler.onnxkit.fitting import adopt_types, check_samples, fix_signature, nan_inputs
@@ -36,6 +37,7 @@ from bundler.onnxkit.weaknesses import SYNTHETIC, describe_count, describe_seede
 from bundler.stages.record_golden.alike import SEEDED, describe_alike, make_alike
 from bundler.stages.record_golden.examining import choose_repeated, count_largest, describe_only_sizes, weaknesses_of
 from bundler.stages.record_golden.spec import Facts, Options
+from bundler.stages.record_golden.streams import describe_steps, record_stream, take_state_away
 
 _SYNTHETIC = Note(text="the golden set is synthetic: seeded inputs, not real data (give --samples)", level="warning")
 
@@ -62,11 +64,14 @@ class _Inputs:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Runs:
-    """How samples are run: concurrent `lanes`, the samples that run twice, and the limit in seconds for each run."""
+    """How samples are run: concurrent `lanes`, the samples that run twice, and the limit in seconds for each run. The
+    `state` of a stream names the output that each of its inputs is in the next step.
+    """
 
     lanes: int
     repeated: Collection[int]
     seconds: float
+    state: Mapping[str, str] = field(default_factory=dict)
 
 
 def run(request: StageRequest, report: Report) -> StageResult:
@@ -77,7 +82,8 @@ def run(request: StageRequest, report: Report) -> StageResult:
     signature = fix_signature(model_signature(structure), Fixing(dimensions=options.dimensions, shapes=options.shapes))
     if "recorded" in request.inputs and not options.alike:
         return _take_recorded(request, structure, signature, options)
-    given = _given_inputs(request, signature, options)
+    check_state(signature, options.state)
+    given = _given_inputs(request, take_state_away(signature, options.state), options)
     draws = bool(random_operators(structure))
     report(0.0, "loading the original model")
     session = open_session(model, REFERENCE)
@@ -88,11 +94,19 @@ def run(request: StageRequest, report: Report) -> StageResult:
         inputs = _alike_inputs(session, read_golden(request.input("recorded")), options)
     else:
         inputs = given or _seeded_inputs(seeded, options, report)
+    if options.state:
+        samples, first_runs = record_stream(session, inputs.samples, signature, options.state)
+        inputs = replace(inputs, samples=samples, first_runs=first_runs)
     found = weaknesses_of(model, structure, signature, inputs.values, inputs.tried)
     inputs = replace(inputs, weaknesses=(*inputs.weaknesses, *found))
     recorded = Recorded(signature, find_quantities(structure))
     repeated = choose_repeated(structure, inputs.values, draws=draws)
-    runs = _Runs(lanes=lanes, repeated=repeated, seconds=limit_run(count_largest(structure, inputs.values)))
+    runs = _Runs(
+        lanes=lanes,
+        repeated=repeated,
+        seconds=limit_run(count_largest(structure, inputs.values)),
+        state={link.input: link.output for link in options.state},
+    )
     return _record(session, recorded, inputs, request.output, report, how=runs)
 
 
@@ -102,12 +116,16 @@ def _given_inputs(request: StageRequest, signature: Signature, options: Options)
     found = open_samples(request.input("samples"), signature)
     total = len(found.names)
     taken = spread_evenly(total, options.max_samples)
+    if options.state:
+        taken = list(range(min(total, options.max_samples)))
     with contextlib.closing(found):
         samples = [(found.names[index], adopt_types(found.read(index), signature)) for index in taken]
     check_samples(samples, signature, find_ranges(signature, options.ranges))
     notes: tuple[Note, ...] = ()
     if total > len(samples):
-        notes = (_describe_taken(len(samples), total, options),)
+        notes = (
+            describe_steps(len(samples), total) if options.state else _describe_taken(len(samples), total, options),
+        )
     notes = (*notes, *_describe_nan(samples))
     weaknesses = tuple(describe_count(len(samples)))
     if found.seed is not None:
@@ -187,8 +205,12 @@ def _seeded_inputs(model: SeededModel, options: Options, report: Report) -> _Inp
             raise
         hint = f"the model may not run at the sizes that it was fixed to: try others, or {error.hint}"
         raise ModelError(error.message, details=error.details, hint=hint) from error
+    samples = [(sample.name, sample.inputs()) for sample in found.samples]
+    if options.state:  # all steps of a stream have the sizes of the first
+        base = found.samples[0].maker
+        samples = [(f"step-{index:03d}", base.make(options.seed, index)) for index in range(len(found.samples))]
     return _Inputs(
-        samples=[(sample.name, sample.inputs()) for sample in found.samples],
+        samples=samples,
         seed=options.seed,
         sizes=found.sizes,
         notes=(_SYNTHETIC, *describe_only_sizes(found.dimensions)),
@@ -232,7 +254,7 @@ def _record(
     order = [port.name for port in signature.outputs]
     unstable_outputs, broken_outputs = (tuple(name for name in order if name in names) for names in (unstable, broken))
     found = recorded.figures(unstable_outputs)
-    write_index(folder, entries, found, seed=inputs.seed, unstable=unstable_outputs)
+    write_index(folder, entries, found, seed=inputs.seed, unstable=unstable_outputs, state=how.state)
     facts = Facts(
         samples=len(entries),
         synthetic=inputs.seed is not None,

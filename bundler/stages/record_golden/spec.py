@@ -9,6 +9,7 @@ from bundler.model.golden_inputs import TriedDimension, Weakness
 from bundler.model.reference import ReferenceFigures
 from bundler.model.shapes import FixedShape, SizeRange
 from bundler.model.stage import StageSpec
+from bundler.model.state import StateLink
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +48,8 @@ class Options:
     `dimensions` gives dynamic dimensions a size by name, `shapes` those without a name (by input, None where nothing is
     fixed), and `ranges` bound open ones, by name or place; of given samples at most `max_samples` are used, spread
     evenly. A set that `travels` is part of every bundle: its samples are named by numbers, and with `alike` they are
-    seeded ones, similar to those of `recorded` and equal to none.
+    seeded ones, similar to those of `recorded` and equal to none. With `state` the samples are the first steps of one
+    stream, without its inputs: each step's state is an output of the step before.
     """
 
     seed: int = 0
@@ -58,3 +60,4 @@ class Options:
     max_samples: int = 16
     travels: bool = True
     alike: bool = False
+    state: tuple[StateLink, ...] = ()

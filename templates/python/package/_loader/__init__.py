@@ -7,7 +7,8 @@ files, `variants` chooses how to run, `opening` opens it from the shipped file o
 `cli` (with `arguments` and `heartbeat`) the command line, and `model` is what the package's own `Model` stands on.
 
 Only bundles that need them have `bundle`, the base of `Bundle`, with `together`, which opens several models at once,
-`batches`, for a model whose batch has one size, `plugins`, for providers from plugins, `prepared`, for what must be
+`batches`, for a model whose batch has one size, `streams`, for a model with
+state, `plugins`, for providers from plugins, `prepared`, for what must be
 generated on the device before a variant runs (`prewarming`, with `locking` and `drivers`, generates it), and `needs`,
 which finds missing software of the device when a variant could not be opened.
 """

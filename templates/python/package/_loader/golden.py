@@ -33,7 +33,9 @@ class Sample:
 
 
 class GoldenSet:
-    """The recorded samples, read one at a time. `synthetic` says that the inputs were generated from a seed."""
+    """The recorded samples, read one at a time. `synthetic` says that the inputs were generated from a seed. Where
+    there is `state` (inputs, and the outputs that they are in the next step), the samples are the steps of a stream.
+    """
 
     def __init__(self, component: Component) -> None:
         self._folder = os.path.join(component.payload, component.golden)
@@ -41,6 +43,7 @@ class GoldenSet:
         with open(os.path.join(self._folder, "index.json"), "rb") as stream:
             self._index = json.load(stream)
         self.synthetic: bool = self._index["synthetic"]
+        self.state: dict[str, str] = self._index.get("state", {})
 
     def reference(self, name: str) -> Reference:
         """The figures of one output's recorded values."""
@@ -118,8 +121,12 @@ def test_model(component: Component, variant: Variant, run: Run) -> SelfTest:
     """
     golden = GoldenSet(component)
     figures = {port.name: OutputFigures(port.name, golden.reference(port.name)) for port in component.outputs}
+    held: dict[str, Any] = {}
     for sample in golden:
-        results = run(tuple(sample.inputs.get(port.name) for port in component.inputs))
+        given = {**sample.inputs, **held}  # after the first step of a stream, the model's own state
+        results = run(tuple(given.get(port.name) for port in component.inputs))
+        outputs = {port.name: value for port, value in zip(component.outputs, results, strict=True)}
+        held = {taken: outputs[name] for taken, name in golden.state.items()}
         for port, actual in zip(component.outputs, results, strict=True):
             tolerance = variant.tolerance(port.name)
             _compare(component, port, tolerance, figures[port.name], actual=actual, sample=sample)

@@ -6,7 +6,7 @@ import os
 import sys
 import warnings
 from collections.abc import Callable, Collection, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NoReturn
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NoReturn, cast
 
 from .config import Component, Port, read_bundle
 from .errors import FallbackWarning, InputError
@@ -20,7 +20,10 @@ from .variants import LoadReport, open_first
 if TYPE_CHECKING:
     from typing import Self
 
+    import onnxruntime as ort
+
     from .golden import SelfTest
+    from .streams import StreamState
 
 
 class Pins:
@@ -195,6 +198,24 @@ class BundledModel:
         from .batches import run_batches
 
         return run_batches(self._run, self._component.inputs, values, size)
+
+    def require_open(self) -> None:
+        """Raise the error that every call of a closed model raises."""
+        if self._runner is None:
+            self._run(())
+
+    @property
+    def session(self) -> ort.InferenceSession:
+        """The runtime's session. Raises `ClosedError`."""
+        self.require_open()
+        return cast("Runner", self._runner).session
+
+    def _open_stream(self) -> StreamState:
+        """The state of a new stream, which begins with the initial values."""
+        from .streams import StreamState
+
+        self.require_open()
+        return StreamState(self, self._component, choose_variants(self._component, self._report.variant)[0])
 
     def self_test(self) -> SelfTest:
         """Reproduce the bundle's golden set. Raises `SelfTestError` when an output is out of tolerance."""

@@ -189,6 +189,11 @@ class Runner:
         self._plain = device is None and not any(port.element_type in STORAGE for port in (*inputs, *outputs))
         self._seen: list[Any] | None = None
 
+    @property
+    def session(self) -> ort.InferenceSession:
+        """The session that it calls."""
+        return self._session
+
     def run(self, values: Collection[Any]) -> list[Any]:
         """All outputs in the model's order. Raises `InputError` when a value does not fit."""
         if self._check(values):
@@ -245,8 +250,8 @@ class Runner:
     def _run_stored(self, given: dict[str, Any]) -> list[Any]:
         """For element types that NumPy lacks: their bits are passed under their ONNX type."""
         types = {port.name: port.element_type or "" for port in self._inputs}
-        wrapped = {name: _wrap(value, types[name]) for name, value in given.items()}
-        return [_unwrap(value) for value in self._session.run_with_ort_values(self._output_names, wrapped)]
+        wrapped = {name: wrap(value, types[name]) for name, value in given.items()}
+        return [unwrap(value) for value in self._session.run_with_ort_values(self._output_names, wrapped)]
 
 
 def _find_call(session: ort.InferenceSession) -> Callable[..., list[Any]]:
@@ -258,13 +263,14 @@ def _find_call(session: ort.InferenceSession) -> Callable[..., list[Any]]:
     return call
 
 
-def _wrap(value: Any, element_type: str) -> ort.OrtValue:
+def wrap(value: Any, element_type: str) -> ort.OrtValue:
+    """An array as the runtime's value, which shares its memory."""
     if element_type in STORAGE:
         return ort.OrtValue.ortvalue_from_numpy_with_onnx_type(value, STORAGE[element_type][1])
     return ort.OrtValue.ortvalue_from_numpy(value)
 
 
-def _unwrap(value: ort.OrtValue) -> Any:
+def unwrap(value: ort.OrtValue) -> Any:
     """A tensor as an array. The runtime gives no array of a type that NumPy lacks, so its bits are copied out."""
     stored = _STORED.get(value.data_type())
     if stored is None:
