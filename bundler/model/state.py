@@ -109,7 +109,7 @@ def _find_problems(signature: Signature, links: Sequence[StateLink], place: int)
 
 
 def _suggest(name: str, ports: Mapping[str, Port]) -> str:
-    close = get_close_matches(name, ports, n=1)
+    close = get_close_matches(name, ports, n=1, cutoff=0.5)
     return f"; did you mean {close[0][:80]!r}?" if close else f"; it has {', '.join(ports)[:200] or 'none'}"
 
 
@@ -142,7 +142,8 @@ def _same_type(taken: Port, given: Port) -> bool:
 
 
 _TAKEN = re.compile(
-    r"(?:^|(?<=[_.\W]))(?:past|prev|previous|initial|init|in|input|cache|0)(?=[_.\W]|$)|_?(?:in|0)$", re.IGNORECASE
+    r"(?:^|(?<=[_.\W]))(?:past_key_values|past|prev|previous|initial|init|in|input|cache|0)(?=[_.\W]|$)|_?(?:in|0)$",
+    re.IGNORECASE,
 )
 _GIVEN = re.compile(
     r"(?:^|(?<=[_.\W]))(?:present|new|next|updated|final|out|output|n)(?=[_.\W]|$)|_?(?:out|new|next)$|(?<=[a-z])_?[nN]$",

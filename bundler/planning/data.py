@@ -107,7 +107,8 @@ def plan_data(
     is judged; `calibrates`: some method requires data; `golden`: whether samples or synthetic inputs ship.
     """
     if state:
-        return _plan_stream(fixing, seeds, state, samples=samples, calibration=calibration if calibrates else None)
+        used = calibration if calibrates else None
+        return _plan_stream(fixing, seeds, state, samples=samples, calibration=used, golden=golden)
     steps: list[Step] = []
     held_out = samples or _held_out(calibration, profile)
     source = None
@@ -147,10 +148,16 @@ def _plan_stream(
     *,
     samples: DataRequest | None,
     calibration: DataRequest | None,
+    golden: GoldenKind,
 ) -> DataPlan:
     """The samples of a model with state are the steps of one stream: all of them are recorded, judge, and ship.
     Calibration data are recorded as a stream of their own, so that they hold the states that occur.
     """
+    if golden == "synthetic" and samples is not None:
+        raise UsageError(
+            "--golden synthetic makes no stream: seeded steps like the samples would not follow from each other",
+            hint="ship the steps with --golden samples, or leave --samples out",
+        )
     for given in (samples, calibration):
         if given is not None and not given.plain and not given.synthetic:
             raise UsageError(
@@ -164,7 +171,10 @@ def _plan_stream(
         reason = "quantisation ranges are computed from a stream and its states"
         steps.append(replace(made, title="Record the calibration data", reason=reason))
     return DataPlan(
-        steps=tuple(steps), evaluation=GOLDEN, calibration=None if calibration is None else CALIBRATED, notes=_STREAM
+        steps=tuple(steps),
+        evaluation=GOLDEN,
+        calibration=None if calibration is None else CALIBRATED,
+        notes=_STREAM if samples is not None else (),
     )
 
 

@@ -12,19 +12,20 @@ from pydantic import BaseModel
 
 from bundler.model.errors import UsageError
 from bundler.model.options import find_options
+from bundler.model.state import StateLink, make_link
 from bundler.pipeline.data import SYNTHETIC
 from bundler.pipeline.requests import BuildRequest, PipelineRequest, combine_requests, locate_function
 from bundler.pipeline.sources import PREFIX
 from bundler.project.fitting import check_fit
 from bundler.project.load import LoadedProject, component_overrides, overrides_for
 from bundler.project.positions import Key
-from bundler.project.schema import ComponentModel, Pipeline, ProjectBundle, ProjectModel
+from bundler.project.schema import ComponentModel, Pipeline, ProjectBundle, ProjectModel, State
 from bundler.support.reads import announce_look
 
 _FIELDS = {field.name for field in fields(BuildRequest)}
 _OF_THE_WHOLE = frozenset(("together", "pipeline"))
 """What a bundle says of all its components at once."""
-_LOCATED = frozenset(("samples", "calibration", "preprocessing"))
+_LOCATED = frozenset(("samples", "calibration", "preprocessing", "state"))
 """Paths, which are relative to the file."""
 
 
@@ -91,8 +92,13 @@ def _read_model(loaded: LoadedProject, model: ProjectModel | ComponentModel, pla
         samples=_locate_data(loaded, model.samples),
         calibration=_locate_data(loaded, model.calibration),
         preprocessing=loaded.root / model.preprocessing if model.preprocessing else None,
+        state=tuple(_read_link(*link) for link in model.state.items()),
         **{name: getattr(model, name) for name in _same_fields(model) if name not in _LOCATED},
     )
+
+
+def _read_link(taken: str, link: str | State) -> StateLink:
+    return make_link(taken, link) if isinstance(link, str) else make_link(taken, link.output, link.initial)
 
 
 def _same_fields(section: BaseModel) -> Iterator[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -16,6 +16,15 @@ class Section(BaseModel):
     """A part of the project file: frozen, and unknown keys are refused."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+
+class State(Section):
+    """The output that is an input of the next call, and what the first call has in its place."""
+
+    output: str = Field(min_length=1)
+    """The output."""
+    initial: Annotated[float, Field(allow_inf_nan=False)] | Literal["zeros"] = "zeros"
+    """Every element of the first call's input: a number, or `zeros`."""
 
 
 class ProjectModel(Section):
@@ -43,6 +52,10 @@ class ProjectModel(Section):
     """Dynamic dimensions to fix, by name."""
     shapes: dict[str, GivenShape] = {}
     """Shapes to fix, by the name of the input: `{ x = [1, 3, 48, 192] }`; see `--shape` of `bundler build`."""
+    state: dict[str, str | State] = {}
+    """Outputs that are inputs of the next call, by input: `{ h0 = "hn" }`, or with a first value other than zeros
+    `{ h0 = { output = "hn", initial = 0.5 } }`. The samples are then the steps of one stream.
+    """
     targets: tuple[str, ...] = ()
     """Targets of this model alone; without it, those of the project."""
     python: tuple[PythonVersion, ...] = ()
@@ -70,6 +83,10 @@ class ComponentModel(Section):
     """Dynamic dimensions to fix, by name."""
     shapes: dict[str, GivenShape] = {}
     """Shapes to fix, by the name of the input: `{ x = [1, 3, 48, 192] }`; see `--shape` of `bundler build`."""
+    state: dict[str, str | State] = {}
+    """Outputs that are inputs of the next call, by input: `{ h0 = "hn" }`, or with a first value other than zeros
+    `{ h0 = { output = "hn", initial = 0.5 } }`. The samples are then the steps of one stream.
+    """
     precision: Precision = Precision()
     """How this model's numbers are stored and computed, over what targets and `overrides` say."""
     accuracy: Accuracy = Accuracy()

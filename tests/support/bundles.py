@@ -14,7 +14,7 @@ import onnx
 from bundler.emitters.contract import BuiltComponent, EmitRequest
 from bundler.environments.registry import Environments
 from bundler.model.artifacts import Artifact, FileRecord, record_folder
-from bundler.model.codec import decode
+from bundler.model.codec import decode, encode
 from bundler.model.digests import digest_file
 from bundler.model.events import Reporter, ignore
 from bundler.model.facts import ModelFacts
@@ -50,7 +50,8 @@ def make_request(model: onnx.ModelProto, folder: Path, **changes: Any) -> EmitRe
     facts = _inspect(source, changes.pop("name", "tiny"))
     recorded = folder / "golden"
     recorded.mkdir()
-    golden = record_golden(StageRequest(inputs={"model": source}, options={}, output=recorded), _ignore_progress)
+    options = {"state": encode(changes["state"]), "count": 16} if "state" in changes else {}
+    golden = record_golden(StageRequest(inputs={"model": source}, options=options, output=recorded), _ignore_progress)
     outcome = _outcome("model", source.parent, source.name)
     component = _make_component(facts, outcome, record_folder(recorded), golden.facts)
     component = dataclasses.replace(component, **_take_fields(component, changes))

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 FRAME, UNITS, SCORES = 40, 64, 8
 GAIN = 1.6
-"""Spectral radius of the recurrent weights: below 1 the state would forget its errors at once."""
+"""Spectral radius of the recurrent weights; with less the state would soon forget its errors."""
 
 
-def write_gru(path: Path, *, batch: int | str = 1, seed: int = 3) -> Path:
+def make_gru(*, batch: int | str = 1, seed: int = 3) -> onnx.ModelProto:
     """A GRU cell with inputs `x` [batch, FRAME] and `h0` [batch, UNITS], and outputs `scores` and `hn`."""
     generator = np.random.default_rng(seed)
 
@@ -42,8 +40,7 @@ def write_gru(path: Path, *, batch: int | str = 1, seed: int = 3) -> Path:
     )
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
     onnx.checker.check_model(model, full_check=True)
-    onnx.save(model, path)
-    return path
+    return model
 
 
 def make_frames(count: int, seed: int = 5) -> np.ndarray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -15,6 +16,7 @@ from bundler.cli.printing import echo_lines, print_json, printable
 from bundler.model.free_dimensions import unnamed_labels
 from bundler.model.open_sizes import show_options, suggest_shapes
 from bundler.model.signature import Port, Signature, describe_type
+from bundler.model.state import find_state_pairs, show_state
 from bundler.support.text import format_bytes
 
 if TYPE_CHECKING:
@@ -47,12 +49,21 @@ def inspection_lines(inspection: Inspection) -> Iterator[str]:
     yield from _ports("inputs", facts.signature.inputs)
     yield from _ports("outputs", facts.signature.outputs)
     yield f"dynamic     {_describe_dynamic(facts.signature)}"
+    yield from _list_state(facts.signature)
     yield from (f"note        {note}" for note in inspection.notes)
     yield "targets"
     width = max((len(fit.target) for fit in inspection.targets), default=0)
     for fit in inspection.targets:
         yield f"  {'fits' if fit.fits else 'NO  '}  {fit.target:<{width}}  {fit.title}"
         yield from (f"        {printable(obstacle, 1000)}" for obstacle in fit.obstacles)
+
+
+def _list_state(signature: Signature) -> Iterator[str]:
+    """`state       likely h0 → hn   (--state h0=hn)`."""
+    for index, pair in enumerate(find_state_pairs(signature)):
+        shown = f"{printable(pair.input, 80)} → {printable(pair.output, 80)}"
+        option = shlex.join(("--state", *show_state([pair])))
+        yield f"{'' if index else 'state':<11} likely {shown}   ({printable(option, 200)})"
 
 
 def _describe_dynamic(signature: Signature) -> str:

@@ -1,0 +1,141 @@
+"""Links between outputs and the inputs of the next call, held to the model's signature."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bundler.model.errors import UsageError
+from bundler.model.signature import Port, Signature, ValueType
+from bundler.model.state import StateLink, check_state, find_state_pairs, parse_state, show_state
+
+Sizes = tuple[int | str | None, ...]
+
+
+def port(name: str, *sizes: int | str | None, kind: str = "float32", optional: bool = False) -> Port:
+    return Port(name=name, type=ValueType(element_type=kind, shape=sizes), optional=optional)
+
+
+def sign(inputs: list[Port], outputs: list[Port]) -> Signature:
+    return Signature(inputs=tuple(inputs), outputs=tuple(outputs))
+
+
+GRU = sign([port("x", 1, 40), port("h0", 1, 64)], [port("scores", 1, 8), port("hn", 1, 64)])
+
+
+def problems(signature: Signature, *texts: str) -> str:
+    with pytest.raises(UsageError) as caught:
+        check_state(signature, parse_state(texts))
+    assert caught.value.hint
+    return " ".join(caught.value.details)
+
+
+def test_a_link_that_fits_is_taken() -> None:
+    check_state(GRU, parse_state(["h0=hn"]))
+
+
+@pytest.mark.parametrize(
+    ("texts", "why"),
+    [
+        (["h=hn"], "the model has no input 'h'; did you mean 'h0'?"),
+        (["h0=hm"], "the model has no output 'hm'; did you mean 'hn'?"),
+        (["h0=h0"], "the model has no output 'h0'"),
+        (["hn=h0"], "the model has no input 'hn'"),
+        (["h0=scores"], "the input is float32[1, 64], the output float32[1, 8]"),
+        (["h0=hn", "h0=hn"], "input 'h0' is linked twice"),
+        (["h0=hn", "x=hn"], "output 'hn' is linked twice"),
+    ],
+)
+def test_a_link_that_does_not_fit_is_refused(texts: list[str], why: str) -> None:
+    assert why in problems(GRU, *texts)
+
+
+def test_likely_links_are_in_the_hint() -> None:
+    with pytest.raises(UsageError) as caught:
+        check_state(GRU, parse_state(["h0=scores"]))
+    assert caught.value.hint == "likely: --state h0=hn"
+
+
+@pytest.mark.parametrize(
+    ("taken", "given_", "text", "why"),
+    [
+        (port("s", 1, kind="float16"), port("t", 1), "s=t", "float16[1]"),
+        (port("s", 1), port("t", 1, 1), "s=t", "float32[1, 1]"),
+        (port("s", 1, optional=True), port("t", 1), "s=t", "is optional"),
+        (port("s", "batch"), port("t", "batch"), "s=t", "fix its sizes (--dim or --shape)"),
+        (port("s", None), port("t", 4), "s=t", "fix its sizes"),
+        (port("s", 1, kind="str"), port("t", 1, kind="str"), "s=t", "str is no type of a state"),
+        (port("s", 1, kind="int64"), port("t", 1, kind="int64"), "s=t,initial=0.5", "0.5 is none of int64"),
+    ],
+)
+def test_ports_that_are_no_state_are_refused(taken: Port, given_: Port, text: str, why: str) -> None:
+    assert why in problems(sign([taken], [given_]), text)
+
+
+@pytest.mark.parametrize("text", ["h0", "=hn", "h0=", "", "h0=hn,initial=nan", "h0=hn,initial=inf", "h0=hn,first=1"])
+def test_what_is_no_link_is_refused(text: str) -> None:
+    with pytest.raises(UsageError):
+        parse_state([text])
+
+
+NAMES = st.text("abcdefghn_0", min_size=1, max_size=4)
+SIZES = st.lists(st.one_of(st.integers(1, 3), st.sampled_from(["n", None])), max_size=2)
+KINDS = st.sampled_from(["float32", "int64", "str", "bool"])
+PORTS = st.lists(st.builds(lambda name, sizes, kind: port(name, *sizes, kind=kind), NAMES, SIZES, KINDS), max_size=4)
+LINKS = st.lists(st.builds(lambda taken, end: StateLink(input=taken, output=end), NAMES, NAMES), max_size=3)
+
+
+@given(PORTS, PORTS, LINKS)
+def test_links_that_are_taken_can_be_fed_back(inputs: list[Port], outputs: list[Port], links: list[StateLink]) -> None:
+    """Whatever passes has ports of one type, fixed sizes, and is linked once."""
+    signature = sign(inputs, outputs)
+    try:
+        check_state(signature, links)
+    except UsageError as error:
+        assert error.details  # noqa: PT017
+        return
+    for link in links:
+        taken = next(port for port in reversed(inputs) if port.name == link.input)
+        end = next(port for port in reversed(outputs) if port.name == link.output)
+        assert taken.type.element_type == end.type.element_type
+        assert all(isinstance(size, int) for size in taken.type.shape or ())
+        assert len(taken.type.shape or ()) == len(end.type.shape or ())
+    assert len({link.input for link in links}) == len({link.output for link in links}) == len(links)
+
+
+@given(PORTS, PORTS)
+def test_likely_pairs_have_one_type(inputs: list[Port], outputs: list[Port]) -> None:
+    kinds = {port.name: port.type.element_type for port in outputs}
+    for pair in find_state_pairs(sign(inputs, outputs)):
+        assert any(port.name == pair.input and port.type.element_type == kinds[pair.output] for port in inputs)
+
+
+@given(LINKS.filter(lambda links: all("," not in link.input for link in links)))
+def test_links_are_shown_as_they_are_given(links: list[StateLink]) -> None:
+    assert parse_state(show_state(links)) == tuple(links)
+
+
+@pytest.mark.parametrize(
+    ("taken", "end"),
+    [
+        ("h0", "hn"),
+        ("state", "stateN"),
+        ("h", "hn"),
+        ("c", "cn"),
+        ("h_in", "h_out"),
+        ("past_key_values.0.key", "present.0.key"),
+        ("past_0", "present_0"),
+        ("past_key", "present_key"),
+        ("state_in", "state_out"),
+        ("hidden", "new_hidden"),
+    ],
+)
+def test_names_of_real_exports_are_likely_pairs(taken: str, end: str) -> None:
+    signature = sign([port("x", 1, 4), port(taken, 2, 1, 64)], [port("y", 1, 4), port(end, 2, 1, 64)])
+    assert show_state(find_state_pairs(signature)) == (f"{taken}={end}",)
+
+
+def test_other_types_are_no_pair() -> None:
+    assert find_state_pairs(sign([port("h0", 1, 64)], [port("hn", 1, 32)])) == ()
+    assert find_state_pairs(sign([port("x", 1, 64)], [port("y", 1, 64)])) == ()
