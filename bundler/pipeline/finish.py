@@ -228,6 +228,7 @@ def _record_component(part: BuiltPart, config: RuntimeConfig) -> RecordedCompone
         synthetic_inputs=outcomes[plan.golden].read_facts(GoldenFacts).synthetic,
         reservations=_reservations(prepared),
         shortfalls=describe_shortfalls(plan, outcomes),
+        shared=part.shared,
     )
 
 

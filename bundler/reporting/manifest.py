@@ -52,7 +52,9 @@ _MACHINE_INGREDIENTS = {"machine", "python"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordedComponent:
-    """What a manifest records of one component beside its plan. `outcomes` are those of all its steps, in any order."""
+    """What a manifest records of one component beside its plan. `outcomes` are those of all its steps, in any order;
+    `shared` are models whose weights are stored with others', by variant: they ship in place of their steps' own.
+    """
 
     facts: ModelFacts
     outcomes: Sequence[StepOutcome]
@@ -61,6 +63,7 @@ class RecordedComponent:
     synthetic_inputs: bool
     reservations: tuple[str, ...] = ()
     shortfalls: tuple[str, ...] = ()
+    shared: Mapping[str, StepOutcome] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,7 +121,7 @@ def _record_component(plan: ComponentPlan, component: RuntimeComponent, built: R
         reservations=built.reservations,
         shortfalls=built.shortfalls,
         golden=built.golden,
-        artifacts=tuple(_list_artifacts(plan, built.outcomes)),
+        artifacts=tuple(_list_artifacts(plan, built)),
     )
 
 
@@ -176,17 +179,18 @@ def _variant(variant: RuntimeVariant) -> VariantRecord:
     )
 
 
-def _list_artifacts(plan: ComponentPlan, outcomes: Sequence[StepOutcome]) -> Iterator[ArtifactRecord]:
-    found = {outcome.step: outcome.artifact for outcome in outcomes}
+def _list_artifacts(plan: ComponentPlan, built: RecordedComponent) -> Iterator[ArtifactRecord]:
+    found = {outcome.step: outcome for outcome in built.outcomes}
     for planned in plan.artifacts:
-        artifact = found.get(planned.step)
-        if artifact is not None:
+        shared = built.shared.get(planned.variant or "") if planned.kind == "model" else None
+        outcome = shared or found.get(planned.step)
+        if outcome is not None and outcome.artifact is not None:
             yield ArtifactRecord(
                 kind=planned.kind,
-                step=planned.step,
+                step=outcome.step,
                 variant=planned.variant,
-                digest=artifact.digest,
-                size=artifact.size,
+                digest=outcome.artifact.digest,
+                size=outcome.artifact.size,
             )
 
 

@@ -190,9 +190,10 @@ def test_weights_that_components_have_in_common_lie_once_and_are_checked(warm: C
     assert [path.name for path in bundle.rglob("*") if path.is_file() and path.stat().st_size == WEIGHTS.nbytes] == [
         "weights.data"
     ]
-    assert {component["stages"][-1]["stage"] for component in read(bundle / "bundle.json")["components"]} == {
-        "share_weights"
-    }
+    for component in read(bundle / "bundle.json")["components"]:
+        assert component["stages"][-1]["stage"] == "share_weights"
+        (shipped,) = [artifact for artifact in component["artifacts"] if artifact["kind"] == "model"]
+        assert (shipped["step"], shipped["size"]) == ("share_weights", component["variants"][0]["size"])
     assert "up to date" in warm.run("build", *models, *arguments).expect(0).out
     with (payload / common["path"]).open("r+b") as file:
         file.seek(WEIGHTS.nbytes // 2)
