@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 from bars import set_bar
@@ -12,6 +13,8 @@ from processes import BUNDLER, run_timed
 from workplace import TARGET, Workplace, measure_folder
 
 BAR = 0.7
+PHONE, PHONE_BAR = "snapdragon-8g3", 140.0
+"""A target whose variants for the GPU and the CPU hold the same weights, and the most MB for an encoder of 90."""
 MODELS = {"detect": "rapidocr_det", "classify": "rapidocr_cls", "read": "rapidocr_rec"}
 
 
@@ -31,6 +34,10 @@ def measure(workplace: Workplace) -> Section:
             Table(columns=("build", "one bundle", "three bundles", "one over three", "bar", ""), rows=rows),
             Table(
                 columns=("on disk", "one bundle", "three bundles", "one over three"), rows=(_weigh(workplace, models),)
+            ),
+            Table(
+                columns=("weights once", "bundle", "with each variant's own", "bar", ""),
+                rows=(_weigh_shared(workplace),),
             ),
         ),
     )
@@ -66,3 +73,20 @@ def _weigh(workplace: Workplace, models: dict[str, Path]) -> Row:
     bundles = ([path for path in folder.iterdir() if path.suffix != ".report"] for folder in (one, three))
     sizes = [sum(map(measure_folder, found)) for found in bundles]
     return ("bytes", *(f"{size / 1e6:.1f} MB" for size in sizes), f"{sizes[0] / sizes[1]:.2f}")
+
+
+def _weigh_shared(workplace: Workplace) -> Row:
+    """A bundle whose variants share weights, beside the same with a copy for each."""
+    (model,) = choose(("encoder_90mb",))
+    output = workplace.empty("several/phone")
+    path = make_ready(model, workplace.folder / "models").path
+    command = [BUNDLER, "build", str(path), "--target", PHONE, "--output", str(output), "--no-prove"]
+    run_timed([*command, "--progress", "none", "--cache", str(workplace.cache)])
+    (bundle,) = (found for found in output.iterdir() if found.suffix != ".report")
+    (component,) = json.loads((bundle / "runtime.json").read_bytes())["components"]
+    listed = [file for variant in component["variants"] for file in variant["files"]]
+    once = {file["path"]: file["size"] for file in listed}
+    size = measure_folder(bundle) / 1e6
+    copies = size + (sum(file["size"] for file in listed) - sum(once.values())) / 1e6
+    bar = set_bar(f"weights once: {PHONE}", [size], PHONE_BAR, unit="MB")
+    return (f"encoder_90mb for {PHONE}", f"{size:.1f} MB", f"{copies:.1f} MB", f"at most {PHONE_BAR:g} MB", bar)
