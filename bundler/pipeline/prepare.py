@@ -106,13 +106,19 @@ class PreparedBundle:
 
 def prepare(request: BuildRequest, workspace: Workspace, listener: Listener) -> PreparedBundle:
     """Resolve, inspect, settle and plan. Raises `ProfileError`, `ModelError` or `UsageError`."""
-    profile = _resolve(request, listener).profile
+    resolved = _resolve(request, listener)
+    profile = resolved.profile
     _check_device(request, profile, workspace, listener)
     command = repeat_command(request, sandbox=workspace.sandbox is not None)
     request = _name_package(request, profile, listener)
     parts = assign_sizes(list_parts(request), profile.id, workspace, listener)
     bundle = _BundleContext(
-        request=request, name=name_model(request), command=command, several=len(parts) > 1, workspace=workspace
+        request=request,
+        resolved=resolved,
+        name=name_model(request),
+        command=command,
+        several=len(parts) > 1,
+        workspace=workspace,
     )
     prepared = run_each(
         lambda name: _prepare_component(parts[name], name, bundle, listener), tuple(parts), workspace.executor
@@ -132,9 +138,12 @@ def prepare(request: BuildRequest, workspace: Workspace, listener: Listener) -> 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _BundleContext:
-    """What the components of one bundle share; `command` is the user's, as hints repeat it."""
+    """What the components of one bundle share: the target as `request` has it, for those that change nothing more;
+    `command` is the user's, as hints repeat it.
+    """
 
     request: BuildRequest
+    resolved: Resolved
     name: str
     command: tuple[str, ...]
     several: bool
@@ -147,7 +156,8 @@ def _prepare_component(request: BuildRequest, name: str, bundle: _BundleContext,
 
 
 def _prepare_named(request: BuildRequest, name: str, bundle: _BundleContext, listener: Listener) -> Prepared:
-    resolved = _resolve(request, ignore)
+    same = profile_overrides(request) == profile_overrides(bundle.request)
+    resolved = bundle.resolved if same else _resolve(request, ignore)
     target = resolved.profile.id
     title = f"{bundle.name}/{name} → {target}" if bundle.several else f"{bundle.name} → {target}"
     model = open_model(name_after_file(request, several=bundle.several), target, bundle.workspace, listener, title)
