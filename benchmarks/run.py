@@ -28,7 +28,7 @@ from workplace import Workplace
 
 SUBJECTS = (
     "start", "build", "proof", "rebuild", "memory", "bundle", "calls", "disk", "web", "precision", "automatic", "gates",
-    "devices", "repeatability", "together", "several", "opening", "rivals",
+    "devices", "repeatability", "together", "several", "opening", "streams", "rivals",
 )  # fmt: skip
 ON_DEMAND = ("rivals",)
 """Subjects that run only when they are named: they install gigabytes."""

@@ -107,7 +107,7 @@ def plan_data(
     is judged; `calibrates`: some method requires data; `golden`: whether samples or synthetic inputs ship.
     """
     if state:
-        used = calibration if calibrates else None
+        used = (calibration or samples) if calibrates else None
         return _plan_stream(fixing, seeds, state, samples=samples, calibration=used, golden=golden)
     steps: list[Step] = []
     held_out = samples or _held_out(calibration, profile)
@@ -151,7 +151,8 @@ def _plan_stream(
     golden: GoldenKind,
 ) -> DataPlan:
     """The samples of a model with state are the steps of one stream: all of them are recorded, judge, and ship.
-    Calibration data are recorded as a stream of their own, so that they hold the states that occur.
+    Calibration data are recorded as a stream of their own, so that they hold the states that occur. Without them the
+    samples calibrate, too: a stream cannot be split as samples are.
     """
     if golden == "synthetic" and samples is not None:
         raise UsageError(
@@ -166,6 +167,9 @@ def _plan_stream(
             )
     options = {**fixing.options(), "state": encode(state)}
     steps = [_record_stream(GOLDEN, samples, options, seeds)]
+    notes = _STREAM if samples is not None else ()
+    if calibration is not None and calibration is samples:
+        notes = (*notes, _SAME_STEPS)
     if calibration is not None:
         made = _record_stream(CALIBRATED, calibration, options, replace(seeds, seed=seeds.seed + 1))
         reason = "quantisation ranges are computed from a stream and its states"
@@ -174,10 +178,14 @@ def _plan_stream(
         steps=tuple(steps),
         evaluation=GOLDEN,
         calibration=None if calibration is None else CALIBRATED,
-        notes=_STREAM if samples is not None else (),
+        notes=notes,
     )
 
 
+_SAME_STEPS = Note(
+    text="the steps that judge the model calibrate it, too: a stream of its own (--calibration) judges more strictly",
+    level="warning",
+)
 _STREAM = (Note(text="the samples are the steps of one stream, in order; they ship in the bundle's golden set"),)
 
 

@@ -7,8 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bundler.model.errors import UsageError
+from bundler.model.fixing import Fixing
+from bundler.model.golden_inputs import GoldenKind
 from bundler.model.signature import Port, Signature, ValueType
 from bundler.model.state import StateLink, check_state, find_state_pairs, parse_state, show_state
+from bundler.planning.data import DataPlan, DataRequest, Seeds, plan_data
+from bundler.profiles.resolve import resolve_target
+from tests.support.facts import make_facts
 
 Sizes = tuple[int | str | None, ...]
 
@@ -139,3 +144,49 @@ def test_names_of_real_exports_are_likely_pairs(taken: str, end: str) -> None:
 def test_other_types_are_no_pair() -> None:
     assert find_state_pairs(sign([port("h0", 1, 64)], [port("hn", 1, 32)])) == ()
     assert find_state_pairs(sign([port("x", 1, 64)], [port("y", 1, 64)])) == ()
+
+
+class TestData:
+    """What a plan makes of data whose samples are steps."""
+
+    FRAMES = DataRequest(plain="samples")
+    LINKS = parse_state(["h0=hn"])
+
+    def plan(self, *, calibrates: bool = False, golden: GoldenKind = "samples", **data: DataRequest | None) -> DataPlan:
+        return plan_data(
+            make_facts(),
+            resolve_target("linux-x64"),
+            Fixing(),
+            Seeds(seed=1, count=8),
+            samples=data.get("samples"),
+            calibration=data.get("calibration"),
+            rounds=True,
+            calibrates=calibrates,
+            golden=golden,
+            state=self.LINKS,
+        )
+
+    def test_synthetic_steps_are_more_than_eight(self) -> None:
+        (step,) = self.plan().steps
+        assert step.options["count"] > 8
+
+    def test_steps_that_calibrate_are_recorded_with_their_states(self) -> None:
+        plan = self.plan(samples=self.FRAMES, calibration=DataRequest(plain="calibration"), calibrates=True)
+        assert [(step.stage, step.inputs["samples"]) for step in plan.steps] == [
+            ("record_golden", "samples"),
+            ("record_golden", "calibration"),
+        ]
+        assert all(step.options["state"] for step in plan.steps)
+        assert plan.calibration == plan.steps[1].id
+
+    def test_steps_that_judge_and_calibrate_are_reported(self) -> None:
+        plan = self.plan(samples=self.FRAMES, calibrates=True)
+        assert any(note.level == "warning" and "calibrate it, too" in note.text for note in plan.notes)
+
+    def test_seeded_steps_like_the_samples_are_refused(self) -> None:
+        with pytest.raises(UsageError, match="makes no stream"):
+            self.plan(samples=self.FRAMES, golden="synthetic")
+
+    def test_steps_that_are_no_arrays_are_refused(self) -> None:
+        with pytest.raises(UsageError, match="given as arrays"):
+            self.plan(samples=DataRequest(inputs={"images": "samples"}))

@@ -1,0 +1,58 @@
+"""A recurrent model in full precision and in int8, verified over 100 steps in the bundle's own runtime."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.support import models
+from tests.support.command_line import CommandLine
+from tests.support.recurrent_models import make_frames, make_gru
+
+STEPS = 100
+
+
+@pytest.mark.parametrize(("method", "least_db"), [("none", 100), ("dynamic-int8", 20), ("static-int8", 20)])
+def test_a_stream_is_verified_over_a_hundred_steps(
+    bundler: CommandLine, here: tuple[str, ...], tmp_path: Path, method: str, least_db: float
+) -> None:
+    model = models.save(make_gru(), tmp_path / "model")
+    np.savez(tmp_path / "frames.npz", x=make_frames(STEPS))
+    np.savez(tmp_path / "others.npz", x=make_frames(STEPS, seed=8))
+    data = ("--samples", tmp_path / "frames.npz", "--calibration", tmp_path / "others.npz")
+    setting = ("--set", f"precision.method={method}")
+    output = tmp_path / "out"
+    built = Path(bundler.build(model, *here, "--state", "h0=hn", *data, *setting, "-o", output)["bundle"])
+    manifest = json.loads((built / "bundle.json").read_text("utf-8"))
+    assert manifest["proof"]["level"] == "executed"
+    last = manifest["components"][0]["checks"][-1]
+    assert last["samples"] == STEPS
+    ratios = [np.inf if found["sqnr_db"] is None else found["sqnr_db"] for found in last["outputs"]]
+    assert min(ratios) > least_db
+    (runtime,) = built.glob("*/payload/runtime.json")
+    (component,) = json.loads(runtime.read_text("utf-8"))["components"]
+    assert [(link["input"], link["output"]) for link in component["state"]] == [("h0", "hn")]
+    (report,) = output.glob("*.report/report.html")
+    assert "steps 1 to 13 at least" in report.read_text("utf-8")
+
+
+def test_a_link_that_does_not_fit_ends_before_anything_is_built(
+    bundler: CommandLine, here: tuple[str, ...], tmp_path: Path
+) -> None:
+    model = models.save(make_gru(), tmp_path / "model")
+    failed = bundler.run("build", model, *here, "--state", "h0=hm", "-o", tmp_path / "out").expect(2)
+    assert "the model has no output 'hm'; did you mean 'hn'?" in failed.err
+    assert "likely: --state h0=hn" in failed.err
+    assert not list((tmp_path / "out").glob("*/bundle.json"))
+
+
+def test_a_project_file_links_state(bundler: CommandLine, tmp_path: Path) -> None:
+    models.save(make_gru(), tmp_path / "model")
+    text = 'targets = ["linux-x64"]\n[[models]]\npath = "model/model.onnx"\n'
+    (tmp_path / "bundler.toml").write_text(text + 'state = { h0 = { output = "hn", initial = 0.5 } }\n', "utf-8")
+    here = CommandLine(cache=bundler.cache, cwd=tmp_path)
+    (plan,) = here.run("plan", "--json").expect(0).document["plans"]
+    assert '"initial": "constant"' in json.dumps(plan)
