@@ -21,6 +21,7 @@ from bundler.emitters.python.names import (
 )
 from bundler.emitters.python.profile import PythonSettings
 from bundler.emitters.python.wheelhouse import ANYWHERE, list_requirements
+from bundler.model.errors import UsageError
 from bundler.model.runtime import Compiled, RuntimeComponent, RuntimeConfig
 from bundler.model.signature import Port, ValueType, describe_type
 from bundler.support.text import shorten
@@ -188,7 +189,19 @@ def _make_components(config: RuntimeConfig, title: str) -> tuple[ComponentContex
     if config.sole:
         return (_make_component(config.sole, ("Model", "Outputs"), title, several=False),)
     classes = name_classes([component.name for component in config.components])
+    _check_streams(config, classes)
     return tuple(_make_component(*pair, title, several=True) for pair in zip(config.components, classes, strict=True))
+
+
+def _check_streams(config: RuntimeConfig, classes: Sequence[tuple[str, str]]) -> None:
+    """Raise `UsageError` where the class of a stream is that of another component: `detect` and `detect_stream`."""
+    names = {name: component.name for component, pair in zip(config.components, classes, strict=True) for name in pair}
+    for component, pair in zip(config.components, classes, strict=True):
+        if component.state and f"{pair[0]}Stream" in names:
+            raise UsageError(
+                f"the stream of component {component.name} would have the class of {names[f'{pair[0]}Stream']}",
+                hint="give one of them another name",
+            )
 
 
 def _make_component(

@@ -11,10 +11,11 @@ import numpy as np
 import onnxruntime
 import pytest
 
+from bundler.model.errors import UsageError
 from bundler.model.state import StateLink
 from tests.integration.python.packages import Package, imported, write_package
 from tests.support import models
-from tests.support.bundles import make_request
+from tests.support.bundles import combine_requests, make_request
 from tests.support.recurrent_models import UNITS, make_frames, make_gru
 
 STEPS = 100
@@ -151,3 +152,15 @@ def test_a_bundle_without_state_carries_no_streams(tmp_path: Path) -> None:
     package = write_package(make_request(models.cnn(), tmp_path), tmp_path)
     assert not (package.root / package.name / "_loader" / "streams.py").exists()
     assert "tream" not in (package.root / package.name / "__init__.py").read_text("utf-8")
+
+
+def test_a_component_of_several_has_a_stream_of_its_own_class(tmp_path: Path) -> None:
+    link = StateLink(input="h0", output="hn")
+    parts = [make_request(make_gru(), tmp_path / name, state=(link,)) for name in ("one", "other")]
+    package = write_package(combine_requests({"step": parts[0], "other": parts[1]}), tmp_path)
+    with imported(package) as module, module.Bundle.open() as bundle:
+        stream = bundle.step.stream()
+        assert isinstance(stream, module.StepStream)
+        assert stream.run(x=make_frames(1)[0])._fields == ("scores",)
+    with pytest.raises(UsageError, match="would have the class of step_stream"):
+        write_package(combine_requests({"step": parts[0], "step_stream": parts[1]}), tmp_path / "clash")
