@@ -81,7 +81,9 @@ def check_state(signature: Signature, links: Sequence[StateLink]) -> None:
     """
     problems = tuple(problem for place, link in enumerate(links) for problem in _find_problems(signature, links, place))
     if problems:
-        pairs = show_state(find_state_pairs(signature))
+        known = {(link.input, link.output) for link in links}
+        likely = [pair for pair in find_state_pairs(signature) if (pair.input, pair.output) not in known]
+        pairs = show_state(likely)
         hint = f"likely: {' '.join(f'--state {pair}' for pair in pairs)}" if pairs else ""
         raise UsageError(
             "the state does not fit the model",
