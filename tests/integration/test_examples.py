@@ -139,6 +139,31 @@ def test_a_page_asks_a_worker_that_has_the_model(run_example: Example, playwrigh
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("mode", ["production", "development"])
+def test_a_react_app_has_the_model_behind_a_hook(
+    run_example: Example, playwright: Playwright, tmp_path: Path, mode: str
+) -> None:
+    """In development `StrictMode` mounts twice."""
+    folder = run_example("web_react")
+    define = f'--define:process.env.NODE_ENV="{mode}"'
+    subprocess.run(["npm", "run", "build", "--", define], cwd=folder, check=True, capture_output=True)
+    draw_line(tmp_path)
+    (tmp_path / "none.png").write_bytes(b"no picture")
+    with host(folder / "site") as server, launch(playwright) as browser:
+        page = browser.new_page()
+        page.goto(f"{server.url}/index.html")
+        expect(page.get_by_role("status")).to_have_text("Ready, on wasm.", timeout=60_000)
+        for name, words in (("upright", "Upright ("), ("none", "could not be decoded"), ("turned", "Upside down (")):
+            page.get_by_label("A picture").set_input_files(tmp_path / f"{name}.png")
+            expect(page.get_by_role("status")).to_contain_text(words, timeout=60_000)
+        for file in (folder / "site" / "orientation").rglob("*.onnx"):
+            file.unlink()
+        page = browser.new_context().new_page()
+        page.goto(f"{server.url}/index.html")
+        expect(page.get_by_role("status")).to_contain_text("model.onnx", timeout=60_000)
+
+
+@pytest.mark.slow
 def test_a_service_answers_with_the_labels_of_files(run_example: Example) -> None:
     folder = run_example("python_service")
     with start_service(folder) as address:
