@@ -13,6 +13,7 @@ from onnx import TensorProto, helper
 from bundler.emitters.web.emitter import EMITTER
 from bundler.environments.registry import Environments
 from tests.support import models
+from tests.support.bundles import sole_built
 from tests.support.web_bundles import make_web_request
 
 MARK = "globalThis.broken=1"
@@ -63,7 +64,7 @@ def hostile_model(names: Sequence[str]) -> onnx.ModelProto:
 def emit_hostile(names: Sequence[str], folder: Path, cache: Path) -> Path:
     """The bundle of such a model: its title, its samples' names and the strings in them are of the same kind."""
     request = make_web_request(hostile_model(names), folder, name=names[0], environments=Environments(cache))
-    _poison_golden(request.golden / "index.json", names)
+    _poison_golden(sole_built(request).golden / "index.json", names)
     bundle = folder / "bundle"
     bundle.mkdir()
     EMITTER.emit(request, bundle)

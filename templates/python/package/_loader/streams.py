@@ -17,9 +17,19 @@ from .sessions import unwrap, wrap
 from .storage import STORAGE
 
 if TYPE_CHECKING:
-    from typing import Self
+    from typing import Protocol, Self
 
-    from .model import BundledModel
+    class Owner(Protocol):
+        """The model that a stream runs."""
+
+        @property
+        def session(self) -> ort.InferenceSession:
+            """The runtime's session. Raises `ClosedError`."""
+            ...
+
+        def require_open(self) -> None:
+            """Raise the error that every call of a closed model raises."""
+            ...
 
 
 _CPU = OrtDevice(OrtDevice.cpu(), OrtDevice.default_memory(), 0)
@@ -30,7 +40,7 @@ class StreamState:
     reads and what it writes. A call copies no state and allocates none.
     """
 
-    def __init__(self, model: BundledModel, component: Component, variant: Variant) -> None:
+    def __init__(self, model: Owner, component: Component, variant: Variant) -> None:
         links: list[dict[str, Any]] = component.data["state"]
         inputs = {port.name: port for port in component.inputs}
         given = {link["output"] for link in links}

@@ -9,9 +9,9 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from bundler.emitters.contract import EmitRequest
-from bundler.emitters.web.downloads import sum_first_visit
 from bundler.emitters.web.emitter import EMITTER
 from bundler.emitters.web.names import name_types
+from bundler.model.proof import sum_first_visit
 from bundler.support.data import data_root
 from tests.support import models
 from tests.support.bundles import combine_requests
