@@ -54,6 +54,7 @@ def build(request: BuildRequest, workspace: Workspace, listener: Listener) -> Bu
     check_replaceable(final)
     parts = run_each(lambda part: _build_component(part, workspace, listener), prepared.parts, workspace.executor)
     reporter = Reporter(listener, prepared.title)
+    prepared = replace(prepared, parts=tuple(part.prepared for part in parts))  # what was settled on the way
     parts = share_weights(parts, workspace, reporter)
     bundle = BuiltBundle(
         prepared=prepared,
