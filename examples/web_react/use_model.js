@@ -14,7 +14,7 @@ export function useModel(load) {
       // StrictMode mounts twice in development: the first model is closed as soon as it is there.
       shown = false;
       setState(LOADING);
-      loading.then((model) => model.close()).catch(() => {});
+      loading.then((model) => model.dispose(), () => {});
     };
   }, [load]);
   return state;

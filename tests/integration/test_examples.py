@@ -151,11 +151,14 @@ def test_a_react_app_has_the_model_behind_a_hook(
     (tmp_path / "none.png").write_bytes(b"no picture")
     with host(folder / "site") as server, launch(playwright) as browser:
         page = browser.new_page()
+        errors: list[object] = []
+        page.on("pageerror", lambda error: errors.append(error))  # noqa: PLW0108 - Playwright wants a Python function
         page.goto(f"{server.url}/index.html")
         expect(page.get_by_role("status")).to_have_text("Ready, on wasm.", timeout=60_000)
         for name, words in (("upright", "Upright ("), ("none", "could not be decoded"), ("turned", "Upside down (")):
             page.get_by_label("A picture").set_input_files(tmp_path / f"{name}.png")
             expect(page.get_by_role("status")).to_contain_text(words, timeout=60_000)
+        assert not errors
         for file in (folder / "site" / "orientation").rglob("*.onnx"):
             file.unlink()
         page = browser.new_context().new_page()
