@@ -35,7 +35,7 @@ def make_requests(
 SYNTHETIC = "synthetic"
 """Calibration data that are made, as `--calibration` names them."""
 
-_NAMED = re.compile(r"([^\W\d]\w*)=(.+)", re.DOTALL)
+_NAMED = re.compile(r"([^\W\d]\w*)=(.*)", re.DOTALL)
 
 
 def find_components(models: Sequence[Path]) -> dict[str, Path]:
@@ -52,6 +52,9 @@ def find_components(models: Sequence[Path]) -> dict[str, Path]:
             f"{next(iter(found))} has the name of a component, and {plain[0]} has none",
             hint=f"name each: NAME={plain[0]}; models that are bundles of their own are built in a call of their own",
         )
+    empty = next((named[1] for named in found.values() if not named[2]), "")
+    if empty:
+        raise UsageError(f"{empty}= names no model", hint=f"give its file: {empty}=MODEL")
     components = {named[1]: Path(named[2]) for named in found.values()}
     if len(components) < len(found):
         names = [named[1] for named in found.values()]

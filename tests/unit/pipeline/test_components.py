@@ -94,6 +94,7 @@ def test_a_file_whose_name_has_the_form_of_a_component_is_a_file(tmp_path: Path)
     ("models", "text"),
     [
         (["detect=a.onnx", "b.onnx"], "b.onnx has none"),
+        (["detect=", "read=b.onnx"], "detect= names no model"),
         (["detect=a.onnx", "detect=b.onnx"], "two models have the name detect"),
         (["detect=a.onnx", "read=b.onnx"], "has no name yet"),
     ],
