@@ -21,6 +21,12 @@ output = "dist"
 # `bundler targets list` shows them all; a path of your own profile works too.
 targets = [{targets}]
 {models}
+# Several models in one bundle, with a name for each.
+# [[bundles]]
+# name = "ocr"
+# models.detect.path = "detect.onnx"
+# models.read.path = "read.onnx"
+
 # The accuracy gate of every build; leave a line out to keep the target's own.
 # [accuracy]
 # absolute = 1e-4
