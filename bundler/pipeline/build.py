@@ -32,7 +32,6 @@ from bundler.pipeline.results import (
     PlacementResult,
     WrittenBundle,
 )
-from bundler.pipeline.sharing import share_weights
 from bundler.pipeline.workspace import Workspace
 from bundler.planning.precision import asked_method
 from bundler.profiles.methods import AUTO
@@ -55,7 +54,7 @@ def build(request: BuildRequest, workspace: Workspace, listener: Listener) -> Bu
     parts = run_each(lambda part: _build_component(part, workspace, listener), prepared.parts, workspace.executor)
     reporter = Reporter(listener, prepared.title)
     prepared = replace(prepared, parts=tuple(part.prepared for part in parts))  # what was settled on the way
-    parts = share_weights(parts, workspace, reporter)
+    parts = _share_weights(parts, workspace, reporter)
     bundle = BuiltBundle(
         prepared=prepared,
         parts=tuple(parts),
@@ -88,6 +87,15 @@ def build(request: BuildRequest, workspace: Workspace, listener: Listener) -> Bu
             part.prepared.label(name): choice for part in parts for name, choice in part.prepared.decisions.items()
         },
     )
+
+
+def _share_weights(parts: list[BuiltPart], workspace: Workspace, reporter: Reporter) -> list[BuiltPart]:
+    """The components, with weights that several models hold stored once. One model alone loads nothing of it."""
+    if sum(len(part.prepared.plan.variants) for part in parts) == 1:
+        return parts
+    from bundler.pipeline.sharing import share_weights  # noqa: PLC0415 - see above
+
+    return share_weights(parts, workspace, reporter)
 
 
 def _judge_pipeline(

@@ -35,7 +35,6 @@ def bundle_key(bundle: BuiltBundle) -> str:
             "config": bundle.config,
             "profiles": [part.prepared.profile.model_dump(mode="json") for part in bundle.parts],
             "plan": bundle.prepared.plan,
-            "plans": [part.prepared.plan for part in bundle.parts],
             "steps": [{step: outcome.key for step, outcome in part.outcomes.items()} for part in bundle.parts],
             "pipeline": bundle.pipeline,
             "version": request.version,

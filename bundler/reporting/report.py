@@ -93,6 +93,8 @@ def page_template() -> Template:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
+    for part in ("component.html.j2", "steps.html.j2"):  # every page includes them
+        environment.get_template(part)
     return environment.get_template("report.html.j2")
 
 
