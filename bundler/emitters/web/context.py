@@ -20,6 +20,7 @@ from bundler.emitters.web.typescript import annotate_input, annotate_output, wri
 from bundler.emitters.web.vendor import VENDOR
 from bundler.model.runtime import RuntimeComponent, RuntimeConfig
 from bundler.model.signature import Port, describe_type
+from bundler.model.state import StateLink
 from bundler.providers.knowledge import RuntimeBuild
 from bundler.support.text import shorten, visible
 
@@ -92,6 +93,7 @@ class ComponentContext:
     outputs: tuple[PortContext, ...]
     example: tuple[ExampleContext, ...]
     variants: tuple[VariantContext, ...]
+    state: tuple[StateLink, ...]
     preprocessing: tuple[str, ...]
 
 
@@ -118,6 +120,7 @@ class Context:
     vendor: str
     components: tuple[ComponentContext, ...]
     several: bool
+    streams: bool
     together: tuple[str, ...]
     part_mb: str
     split: bool
@@ -150,10 +153,13 @@ def make_context(
         config_sha256=config_sha256,
         assets=tuple(_make_asset(asset) for asset in assets),
         builds=builds,
-        modules=list_loader_modules(several=settings.sole is None),
+        modules=list_loader_modules(
+            several=settings.sole is None, streams=any(one.state for one in settings.components)
+        ),
         vendor=VENDOR,
         components=_make_components(settings, title),
         several=settings.sole is None,
+        streams=any(one.state for one in settings.components),
         together=settings.together,
         part_mb=f"{WebSettings.of(profile).part_mb:g}",
         isolation=ISOLATION,
@@ -193,6 +199,7 @@ def _make_component(component: RuntimeComponent, type_: str, title: str) -> Comp
             if not port.optional
         ),
         variants=tuple(VariantContext(name=variant.name, builds=variant.builds) for variant in component.variants),
+        state=component.state,
         preprocessing=describe_recorded_preprocessing(component.preprocessing),
     )
 

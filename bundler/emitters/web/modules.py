@@ -17,6 +17,9 @@ ENTRY = "index.js"
 SEVERAL = "loader/several.js"
 """The module that only bundles of several components have."""
 
+STREAM = "loader/stream.js"
+"""The module that only bundles with state have."""
+
 _NAMED = ("loader/browser.js", "loader/errors.js", "loader/index.js")
 """What the entry imports for its own use; that of several components, its module in place of the last."""
 
@@ -38,11 +41,12 @@ def find_modules(folder: Path, entry: str) -> tuple[str, ...]:
 
 
 @functools.cache
-def list_loader_modules(*, several: bool) -> tuple[str, ...]:
+def list_loader_modules(*, several: bool, streams: bool) -> tuple[str, ...]:
     """The loader's modules that every visitor needs, but for those that the entry itself names; paths in the bundle."""
     source = data_root("templates") / "web" / "package"
     named = (*_NAMED[:-1], SEVERAL) if several else _NAMED
-    found = {path for entry in named for path in find_modules(source, entry)}
+    entries = (*named, STREAM) if streams else named
+    found = {path for entry in entries for path in find_modules(source, entry)}
     return tuple(sorted(found - set(named)))
 
 

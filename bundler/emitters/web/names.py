@@ -30,6 +30,7 @@ _FACADE = frozenset(
         *("FallbackError", "IncompatibleError", "InferenceError", "InputError", "IntegrityError", "LoadOptions"),
         *("Model", "OutOfMemoryError", "OutputFigures", "Port", "ProgressEvent", "Report", "RunOptions", "SelfTest"),
         *("Tensor", "TensorData", "TypedTensor", "TypedValue", "Value", "ValueType", "VariantState", "BundleSelfTest"),
+        *("AnyStream", "StreamState"),
         *("AnyModel", "SharedOptions", "Omit", "Promise", "Readonly", "Record", "Partial", "AbortSignal", "URL"),
         *("Float32Array", "Float64Array", "Int8Array", "Int16Array", "Int32Array", "BigInt64Array"),
         *("Uint8Array", "Uint16Array", "Uint32Array", "BigUint64Array"),
@@ -37,7 +38,7 @@ _FACADE = frozenset(
 )
 """Types that the declarations of a bundle of several components have already, or take from the language."""
 
-_PARTS = ("", "Inputs", "Outputs", "Variant")
+_PARTS = ("", "Inputs", "Outputs", "Stream", "Variant")
 
 LONGEST_GIVEN = 214
 """Characters of a name or a version that a user gives: as many as npm takes."""

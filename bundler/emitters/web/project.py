@@ -15,7 +15,7 @@ from bundler.emitters.web.context import Context, make_context
 from bundler.emitters.web.demo import describe_demo
 from bundler.emitters.web.downloads import list_downloads
 from bundler.emitters.web.licences import LicenceFile, find_licences
-from bundler.emitters.web.modules import SEVERAL
+from bundler.emitters.web.modules import SEVERAL, STREAM
 from bundler.emitters.web.payload import place_assets
 from bundler.emitters.web.precompression import precompress
 from bundler.emitters.web.profile import WebSettings
@@ -56,7 +56,8 @@ def write_web_project(request: EmitRequest, folder: Path) -> Project:
     context = make_context(request, config, digest, assets, builds)
     template = load_template(TEMPLATE)
     fields = _fields_of(context)
-    unneeded = frozenset({PurePosixPath(SEVERAL).name}) if request.config.sole else frozenset()
+    needs = {SEVERAL: context.several, STREAM: context.streams}
+    unneeded = frozenset(PurePosixPath(path).name for path, needed in needs.items() if not needed)
     write_project(_without(template, _DEMO_PAGE, _README), fields, {}, folder, unneeded)
     write_project(_alone(template, _DEMO_PAGE), {**fields, **_fields_of(describe_demo(folder))}, {}, folder)
     downloads = list_downloads(request, assets, folder)

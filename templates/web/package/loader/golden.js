@@ -46,13 +46,14 @@ export class GoldenSet {
   /**
    * @param {Downloads} downloads
    * @param {string} folder where it is in the package
-   * @param {{ synthetic: boolean, outputs: Reference[], samples: { name: string, inputs: object, outputs: object }[] }} index
+   * @param {{ synthetic: boolean, state?: Record<string, string>, outputs: Reference[], samples: { name: string, inputs: object, outputs: object }[] }} index
    */
   constructor(downloads, folder, index) {
     this.downloads = downloads;
     this.folder = folder;
     this.synthetic = index.synthetic;
     this.samples = index.samples;
+    this.state = Object.entries(index.state ?? {}); // Inputs and outputs; none where the samples are apart.
     this.references = new Map(index.outputs.map((reference) => [reference.name, reference]));
   }
 

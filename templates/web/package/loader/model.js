@@ -1,6 +1,6 @@
 /** @file An open model: runs, tests itself, and releases its resources. */
 
-import { DisposedError, InferenceError } from "./errors.js";
+import { DisposedError, InferenceError, InputError } from "./errors.js";
 import { makeBinder } from "./inputs.js";
 import { enqueue, findFault, firstLine, recognise } from "./ort.js";
 import { findElement } from "./signature.js";
@@ -69,7 +69,21 @@ export class BundledModel {
    * @param {import("./types.js").RunOptions} [options]
    * @returns {Promise<import("./types.js").Outputs>}
    */
-  async run(inputs, { signal } = {}) {
+  async run(inputs, options) {
+    const outputs = await this.runStep(inputs, options);
+    if (this.#opened?.device) return outputs;
+    for (const { output } of this.#data.component.state ?? []) await outputs[output].getData(); // Stays for streams only.
+    return outputs;
+  }
+
+  /**
+   * A run whose state stays in the device's memory: a step of a stream.
+   *
+   * @param {import("./types.js").Inputs} inputs
+   * @param {import("./types.js").RunOptions} [options]
+   * @returns {Promise<import("./types.js").Outputs>}
+   */
+  async runStep(inputs, { signal } = {}) {
     const opened = this.#open();
     signal?.throwIfAborted();
     const feeds = this.#bind(inputs);
@@ -85,6 +99,12 @@ export class BundledModel {
       throw signal.reason;
     }
     return outputs;
+  }
+
+  /** A stream of calls, each of which goes on from the state of the one before. */
+  stream() {
+    this.#open();
+    return openStream(this.#data, this.#platform, (inputs, options) => this.runStep(inputs, options));
   }
 
   /**
@@ -184,6 +204,16 @@ export class BundledModel {
     const hint = "run the model's selfTest(): if that passes, check the inputs";
     return new InferenceError("the runtime failed", { why: firstLine(cause), hint, cause });
   }
+}
+
+/**
+ * @param {import("./types.js").ComponentData} data
+ * @param {import("./types.js").Platform} platform
+ * @param {BundledModel["runStep"]} run
+ */
+export function openStream(data, platform, run) {
+  if (data.Stream) return new data.Stream(data, platform, run);
+  throw new InputError("the model has no state", { hint: "call run() of the model itself" });
 }
 
 const DEVICES = new Set(["gpu-buffer", "ml-tensor"]);

@@ -205,7 +205,7 @@ async function openSession({ data, options }, { variant, instance, code, files, 
   try {
     return await enqueue(instance, null, async () => {
       options.signal?.throwIfAborted();
-      return createSession(instance, settings, files[at], makeOptions(adjusted, outputs, plan.device, beside));
+      return createSession(instance, settings, files[at], makeOptions(adjusted, outputs, plan.device, beside, data.component.state));
     });
   } catch (error) {
     if (options.signal?.aborted) throw error;

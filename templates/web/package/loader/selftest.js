@@ -19,10 +19,12 @@ export async function testModel(model, data, platform) {
     port,
     found: new OutputFigures(port.name, golden.references.get(port.name)),
   }));
+  const stream = golden.state.length ? /** @type {import("./model.js").BundledModel} */ (model).stream() : null;
   for await (const sample of golden.read()) {
-    const results = await runSample(model, sample);
+    const results = await runSample(model, sample, golden, stream);
     for (const { port, found } of figures) compare(data.component, port, found, results[port.name], sample, toleranceOf(port.name));
   }
+  stream?.close();
   const faults = figures.flatMap(({ port, found }) => {
     const fault = found.findFault(data.component.unstable_outputs.includes(port.name) ? null : toleranceOf(port.name));
     return fault === null ? [] : [`output ${quoteName(port.name)}: ${fault}`];
@@ -79,20 +81,27 @@ function readGate(model, component) {
 }
 
 /**
+ * A sample by itself; of a sequence a step, with the state of the step before and not the recorded one.
+ *
  * @param {import("./types.js").Model} model
  * @param {import("./golden.js").Sample} sample
+ * @param {import("./golden.js").GoldenSet} golden
+ * @param {import("./types.js").Stream | null} stream
  */
-async function runSample(model, sample) {
+async function runSample(model, sample, golden, stream) {
   /** @type {import("./types.js").Inputs} */
   const inputs = Object.create(null);
   for (const [name, tensor] of sample.inputs) if (tensor) inputs[name] = tensor;
-  const outputs = await model.run(inputs);
+  for (const [input] of golden.state) delete inputs[input];
+  const outputs = await (stream ?? model).run(inputs);
   /** @type {Record<string, import("./golden.js").Tensor>} */
   const results = Object.create(null);
   for (const [name, tensor] of Object.entries(outputs)) {
     results[name] = { type: tensor.type, dims: tensor.dims, data: await tensor.getData() };
     tensor.dispose();
   }
+  const state = await stream?.getState();
+  for (const [input, output] of golden.state) if (state) results[output] = state[input];
   return results;
 }
 

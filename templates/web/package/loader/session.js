@@ -32,15 +32,23 @@ const ON_DEVICE = /** @type {Record<string, string[]>} */ ({
  * @param {import("./types.js").Port[]} outputs
  * @param {string | null} device where outputs stay
  * @param {{ path: string, data: Uint8Array }[]} externalData
+ * @param {import("./types.js").StateLink[]} [state] stays in the GPU's memory, wherever other outputs go
  * @returns {Record<string, unknown>}
  */
-export function makeOptions(variant, outputs, device, externalData) {
+export function makeOptions(variant, outputs, device, externalData, state = []) {
   /** @type {Record<string, unknown>} */
   const options = { executionProviders: chain(variant.providers), logSeverityLevel: 3 };
   for (const [name, value] of Object.entries(variant.session)) Object.assign(options, OPTIONS[name]?.(value)); // Threads are the instance's.
   if (Object.keys(variant.session_config).length) options.extra = { ...variant.session_config };
   if (externalData.length) options.externalData = externalData;
   if (device) options.preferredOutputLocation = locate(outputs, device);
+  else if (state.length && variant.providers[0].name === "webgpu") {
+    const held = new Set(state.map(({ output }) => output));
+    options.preferredOutputLocation = {
+      ...locate(outputs, ""),
+      ...locate(outputs.filter(({ name }) => held.has(name)), "gpu-buffer"),
+    };
+  }
   return options;
 }
 

@@ -10,7 +10,7 @@ import {
   IntegrityError,
 } from "./errors.js";
 import { chooseVariants, finish, probeComponent, readOptions, startDownloads, takeComponent } from "./index.js";
-import { BundledModel } from "./model.js";
+import { BundledModel, openStream } from "./model.js";
 import { findObstacle, openFirst } from "./variants.js";
 
 /**
@@ -173,7 +173,8 @@ class Components {
   }
 
   /** @param {import("./types.js").Component} component */
-  #makeMember({ name, model, signature, preprocessing }) {
+  #makeMember(component) {
+    const { name, model, signature, preprocessing } = component;
     return Object.freeze({
       name: model,
       version: this.#data.identity.version,
@@ -181,6 +182,11 @@ class Components {
       outputs: Object.freeze([...signature.outputs]),
       preprocessing,
       run: async (/** @type {any} */ inputs, /** @type {any} */ options) => (await this.#take(name)).run(inputs, options),
+      stream: () => {
+        if (this.#closed) throw closed();
+        const own = takeComponent(this.#data, component);
+        return openStream(own, this.#platform, async (...given) => (await this.#take(name)).runStep(...given));
+      },
       selfTest: async () => (await this.#take(name)).selfTest(),
     });
   }

@@ -173,6 +173,25 @@ export interface Model {
   dispose(): Promise<void>;
 }
 
+/** A copy of a stream's state, by the names of its inputs. */
+export type StreamState = Record<string, { type: string; dims: readonly number[]; data: NumericData }>;
+
+/**
+ * Steps of a model with state, one after the other: a second call before the first has ended raises `InputError`. A model
+ * has any number of streams.
+ */
+export interface Stream {
+  /** One step: inputs and outputs without the state. A step that fails leaves the state as it was. */
+  run(inputs: Inputs, options?: RunOptions): Promise<Outputs>;
+  getState(): Promise<StreamState>;
+  /** Go on from a state that `getState` gave. */
+  setState(state: StreamState): void;
+  /** Begin again with the initial state. */
+  reset(): void;
+  /** Free the state. Every later call raises `DisposedError`. */
+  close(): void;
+}
+
 /* What follows is the loader's own. */
 
 export interface FileRecord {
@@ -235,7 +254,20 @@ export interface Component {
   golden: string;
   unstable_outputs: string[];
   preprocessing: Record<string, unknown> | null;
+  state?: StateLink[];
   fixed_sizes?: FixedSize[];
+}
+
+/** `output` of one call becomes `input` of the next; `grows` is the axis along which it becomes longer. */
+export interface StateLink {
+  input: string;
+  output: string;
+  initial: "zeros" | "constant" | "file";
+  value: number;
+  /** The initial value in the payload. */
+  file: string;
+  shape: number[];
+  grows: number | null;
 }
 
 /** A dimension that the model leaves open and this bundle fixes; `axes` are its axes, by input. */
@@ -266,6 +298,12 @@ export interface PackageData {
   assets: Record<string, Asset>;
   builds: Record<string, { module: string; binary: string }>;
   identity: { package: string; version: string; config_sha256: string };
+  /** Only where a component has state. */
+  Stream?: new (
+    data: ComponentData,
+    platform: Platform,
+    run: (inputs: Inputs, options?: RunOptions) => Promise<Outputs>,
+  ) => Stream;
 }
 
 /** The package, as one of its components sees it. */

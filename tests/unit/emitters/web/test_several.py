@@ -88,6 +88,7 @@ def test_each_has_its_golden_set_and_models_and_all_share_the_runtime(
         "payload/models/read/webgpu/model.onnx",
     ]
     assert (tmp_path / "loader" / "several.js").is_file()
+    assert not (tmp_path / "loader" / "stream.js").exists()
     assert not (bundle / "loader" / "several.js").exists()
     code = f"import * as bundle from {str(tmp_path / 'node.js')!r}; console.log(JSON.stringify(await bundle.probe()));"
     assert list(evaluate(node, code)) == ["detect", "read"]

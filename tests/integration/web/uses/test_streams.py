@@ -1,0 +1,119 @@
+"""Streams of a web bundle in a real browser: a recurrent model, built and verified by the real command line."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+
+from tests.support.command_line import CommandLine
+from tests.support.recurrent_models import UNITS, make_frames, make_gru
+from tests.support.web_host import host
+from tests.support.web_pages import Visitor
+
+STEPS = 100
+
+
+def build_gru(bundler: CommandLine, folder: Path, target: str, *options: str) -> Path:
+    onnx.save(make_gru(), folder / "gru.onnx")
+    samples = folder / "frames"
+    samples.mkdir()
+    for step, frame in enumerate(make_frames(STEPS)):
+        np.savez(samples / f"{step:03}.npz", x=frame)
+    built = bundler.build(
+        folder / "gru.onnx", f"--target={target}", "--state=h0=hn,initial=0.25", f"--samples={samples}",
+        f"--output={folder / 'out'}", *options
+    )  # fmt: skip
+    return Path(built["bundle"])
+
+
+@pytest.fixture(scope="module")
+def bundle(bundler: CommandLine, chromium: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    del chromium  # Verifying finds it by itself, where it is installed.
+    return build_gru(bundler, tmp_path_factory.mktemp("gru"), "web-wasm")
+
+
+STREAM = """
+const model = await load();
+const stream = model.stream();
+const scores = [];
+let reads = 0;
+if (globalThis.GPUBuffer) {
+  const { mapAsync } = GPUBuffer.prototype;
+  GPUBuffer.prototype.mapAsync = function (...given) { reads += 1; return mapAsync.apply(this, given); };
+}
+for (const x of frames) {
+  const outputs = await stream.run({ x: Float32Array.from(x) });
+  scores.push([...await outputs.scores.getData()]);
+}
+const readBySteps = reads;
+const state = [...(await stream.getState()).h0.data];
+const first = stream.run({ x: Float32Array.from(frames[0]) });
+const second = await stream.run({ x: Float32Array.from(frames[0]) }).catch((error) => error.message);
+await first;
+stream.reset();
+const again = [...(await (await stream.run({ x: Float32Array.from(frames[0]) })).scores.getData())];
+const plain = await model.run({ x: Float32Array.from(frames[0]), h0: new Float32Array(64).fill(0.25) });
+const place = plain.hn.location;
+stream.close();
+const closed = await stream.run({}).catch((error) => error.name);
+const test = await model.selfTest();
+const { variant } = model.report;
+await model.dispose();
+return { scores, readBySteps, state, second, again, place, closed, test, variant };
+"""
+
+
+def run_by_hand() -> tuple[np.ndarray, np.ndarray]:
+    """Scores of each step and the last state, by the runtime for Python."""
+    session = onnxruntime.InferenceSession(make_gru().SerializeToString())
+    state, steps = np.full((1, UNITS), 0.25, np.float32), []
+    for frame in make_frames(STEPS):
+        scores, state = session.run(["scores", "hn"], {"x": frame, "h0": state})
+        steps.append(scores[0])
+    return np.array(steps), state[0]
+
+
+def stream_frames(guest: Visitor) -> dict[str, Any]:
+    frames = json.dumps(make_frames(STEPS)[:, 0].tolist())
+    return dict(guest.value(f"const frames = {frames}; {STREAM}"))
+
+
+def assert_equal_steps(found: dict[str, Any]) -> None:
+    scores, state = run_by_hand()
+    np.testing.assert_allclose(found["scores"], scores, rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(found["state"], state, rtol=1e-4, atol=1e-4)
+    assert found["again"] == found["scores"][0]
+    assert "the stream is in use" in found["second"]
+    assert (found["place"], found["closed"]) == ("cpu", "DisposedError")
+    assert found["test"]["passed"], found["test"]
+    assert found["test"]["samples"] == STEPS
+
+
+def test_its_steps_were_verified_in_the_browser(bundle: Path) -> None:
+    manifest = json.loads((bundle / "bundle.json").read_text("utf-8"))
+    assert [(one["variant"], one["level"]) for one in manifest["proof"]["variants"]] == [("wasm", "executed")]
+    index = json.loads((bundle / "payload" / "golden" / "index.json").read_text("utf-8"))
+    assert (index["state"], len(index["samples"])) == ({"h0": "hn"}, STEPS)
+
+
+def test_a_stream_in_the_page_equals_the_runtime_of_python(guest: Visitor, bundle: Path) -> None:
+    with host(bundle) as site:
+        guest.visit(site)
+        assert_equal_steps(stream_frames(guest))
+
+
+def test_the_state_stays_on_the_gpu(guest: Visitor, bundler: CommandLine, tmp_path: Path) -> None:
+    with host(build_gru(bundler, tmp_path, "web-webgpu", "--no-prove")) as site:
+        states = guest.visit(site).value("return probe();")
+        if not states[0]["available"]:
+            pytest.skip(f"this browser offers no WebGPU: {states[0]['reason']}")
+        found = stream_frames(guest)
+        assert found["variant"] == "webgpu"
+        assert found["readBySteps"] == STEPS  # the scores; the state is read by nobody
+        assert_equal_steps(found)
