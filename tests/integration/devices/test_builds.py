@@ -258,5 +258,5 @@ def test_every_target_of_the_catalogue_is_built(bundler: CommandLine, tmp_path: 
         runtime = load_config(
             Path(bundle["bundle"]), Path(bundle["bundle"]) / "runtime.json"
         )  # asks for nothing unusual
-        assert all((Path(bundle["bundle"]) / variant.model).is_file() for variant in runtime.variants)
+        assert all((Path(bundle["bundle"]) / variant.model).is_file() for _, variant in runtime.pairs)
         assert runtime.target == bundle["target"]
