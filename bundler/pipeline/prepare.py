@@ -37,7 +37,7 @@ from bundler.profiles.schema import TargetProfile
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prepared:
-    """One component's request with all that planning found. `title` names it in messages, and `label` is put before
+    """One component's request with all that planning found. `title` names it in messages, and `prefix` is put before
     the names of its variants, empty in a bundle of one model. `facts` are those of the model as it was given, and
     `settled` has what this build uses of its target. `earlier` are the outcomes of the steps before the plan: the
     export, where there was one, and the inspection.
@@ -85,11 +85,6 @@ class PreparedBundle:
     def profile(self) -> TargetProfile:
         """The target; what belongs to the bundle is the same for all of its components."""
         return self.parts[0].profile
-
-    @property
-    def sole(self) -> Prepared | None:
-        """The component of a bundle of one model; None where there are several."""
-        return self.parts[0] if len(self.parts) == 1 else None
 
     @property
     def plan(self) -> BuildPlan:
@@ -202,6 +197,8 @@ _OF_COMPONENT = frozenset(
 
 def _check_common(parts: Sequence[Prepared]) -> None:
     """Raise `UsageError` for components that want the bundle to be of different kinds."""
+    if len(parts) == 1:
+        return
     common = [part.profile.model_dump(mode="json", exclude=set(_OF_COMPONENT)) for part in parts]
     for part, found in zip(parts, common, strict=True):
         wrong = [key for key, value in found.items() if value != common[0][key]]
