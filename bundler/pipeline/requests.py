@@ -137,7 +137,8 @@ class BuildRequest:
             "--state",
             metavar="INPUT=OUTPUT",
             help="An output that is an input of the next call (h0=hn, or h0=hn,initial=0.5; else it begins with "
-            "zeros). The samples are then the steps of one stream, without this input. May be given several times.",
+            "zeros). The samples are then the steps of one stream, without this input. May be given several times; "
+            "with several models it is that of each that has both names, or of one, as MODEL:INPUT=OUTPUT.",
             read=parse_state,
             show=show_state,
             of_one_model=True,

@@ -15,6 +15,7 @@ import onnx.parser
 import pytest
 
 from tests.support.command_line import ONE_PYTHON, CommandLine
+from tests.support.recurrent_models import make_gru
 
 HEAD = '<ir_version: 8, opset_import: ["" : 17]>'
 GROW = f"{HEAD} grow (float[n, 3] x) => (float[n, 3] y) <float factor = {{2.1}}> {{ y = Mul(x, factor) }}"
@@ -98,6 +99,28 @@ def test_only_the_steps_of_the_model_that_changed_run_again(warm: CommandLine, f
 
 
 @pytest.mark.quick
+def test_state_is_that_of_the_component_that_has_it(warm: CommandLine, folder: Path) -> None:
+    onnx.save(make_gru(), folder / "gru.onnx")
+    models = (f"hear={folder / 'gru.onnx'}", f"lean={folder / 'lean.onnx'}")
+    arguments = ("--bundle", "pair", "-t", "linux-x64", "--set", ONE_PYTHON, "-o", folder / "out", "--state")
+    warm.run("build", *models, *arguments, "h0=hn", "--dim", "n=2").expect(0)
+    config = read(folder / "out" / "pair-linux-x64" / "pair" / "payload" / "runtime.json")
+    state = {part["name"]: [link["input"] for link in part["state"]] for part in config["components"]}
+    assert state == {"hear": ["h0"], "lean": []}
+
+
+@pytest.mark.quick
+def test_a_project_says_of_each_component_what_it_has(warm: CommandLine, folder: Path) -> None:
+    """Equal state of both is not that of the one that has it."""
+    onnx.save(make_gru(), folder / "gru.onnx")
+    text = (PROJECT % ONE_PYTHON.partition("=")[2]).replace("grow.onnx", "gru.onnx").replace("pipeline =", "#")
+    state = "".join(f'models.{name}.state = {{ h0 = "hn" }}\n' for name in ("grow", "lean"))
+    (folder / "bundler.toml").write_text(text.replace("#", f"{state}#"))
+    refused = CommandLine(cache=warm.cache, env=warm.env, cwd=folder).run("plan").expect(2)
+    assert "the state does not fit the model" in refused.err
+
+
+@pytest.mark.quick
 def test_a_project_names_what_runs_all_models(warm: CommandLine, folder: Path) -> None:
     versions = ONE_PYTHON.partition("=")[2]
     (folder / "bundler.toml").write_text(PROJECT % versions)
@@ -151,6 +174,7 @@ def test_an_error_names_the_component_that_it_is_about(warm: CommandLine, folder
         (("run=grow.onnx", "lean=lean.onnx", "--bundle", "x"), "'run' cannot be the name of a component"),
         (("a=grow.onnx", "b=lean.onnx", "--bundle", "x", "--dim", "m=1"), "no component has a dynamic dimension"),
         (("a=grow.onnx", "b=lean.onnx", "--bundle", "x", "--shape", "x=1,3"), "a, b have an input"),
+        (("a=grow.onnx", "b=lean.onnx", "--bundle", "x", "--state", "x=w"), "no component has the state"),
         (("a=grow.onnx", "b=lean.onnx", "--bundle", "x", "--samples", "."), "has nothing for component a"),
         (("a=grow.onnx", "b=none.onnx", "--bundle", "x"), "none.onnx"),
     ],

@@ -1,11 +1,13 @@
-"""Which of several models a given shape is for."""
+"""Which of several models a given shape or state is for."""
 
 from __future__ import annotations
 
 import pytest
 
 from bundler.model.errors import UsageError
-from bundler.pipeline.shapes import choose_owners
+from bundler.model.signature import Port, Signature, ValueType
+from bundler.model.state import parse_state, show_state
+from bundler.pipeline.shapes import choose_links, choose_owners
 
 MODELS = {"det": ("image",), "rec": ("x", "lengths"), "cls": ("x",)}
 
@@ -31,3 +33,32 @@ def test_an_input_that_no_model_has_is_refused() -> None:
         choose_owners({"imge": (1,)}, MODELS)
     assert caught.value.details[0] == "no model has an input 'imge' (did you mean 'image'?)"
     assert "det has: image" in caught.value.details
+
+
+def sign(inputs: str, outputs: str) -> Signature:
+    kind = ValueType(element_type="float32", shape=(1, 4))
+    ports = ([Port(name=name, type=kind, optional=False) for name in names.split()] for names in (inputs, outputs))
+    return Signature(inputs=tuple(next(ports)), outputs=tuple(next(ports)))
+
+
+SIGNATURES = {"hear": sign("x h0", "y hn"), "speak": sign("x h0", "y hn"), "find": sign("x", "y")}
+
+
+def links(*texts: str) -> dict[str, tuple[str, ...]]:
+    return {name: show_state(found) for name, found in choose_links(parse_state(texts), SIGNATURES).items()}
+
+
+def test_a_state_is_linked_in_each_component_that_has_it() -> None:
+    assert links("h0=hn,initial=0.5") == {"hear": ("h0=hn,initial=0.5",), "speak": ("h0=hn,initial=0.5",), "find": ()}
+
+
+def test_a_state_that_names_a_component_is_linked_there_only() -> None:
+    assert links("speak:h0=hn") == {"hear": (), "speak": ("h0=hn",), "find": ()}
+
+
+@pytest.mark.parametrize("text", ["h0=hm", "x=hidden", "find:h0=hn", "other:h0=hn"])
+def test_a_state_that_no_component_has_is_refused(text: str) -> None:
+    with pytest.raises(UsageError, match="no component has the state") as caught:
+        links("h0=hn", text)
+    assert "find has the inputs x and the outputs y" in caught.value.details
+    assert "NAME:INPUT=OUTPUT" in caught.value.hint
