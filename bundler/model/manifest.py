@@ -99,7 +99,8 @@ class ArtifactRecord:
 class OutputCheck:
     """One output against the golden set, in the output's own unit. A figure that is missing or not finite is None, and
     `remark` says why in words. The figures are those of `bundler.model.results.OutputComparison`; `elements`, `scores`
-    and `unjudged` are those of `bundler.model.reference.ReferenceFigures`.
+    and `unjudged` are those of `bundler.model.reference.ReferenceFigures`. Of a stream, `step_sqnr_db` is the ratio of
+    each step (None: no noise, or no signal); one value stands for `steps_each` steps, the lowest of them.
     """
 
     name: str
@@ -119,6 +120,8 @@ class OutputCheck:
     elements: int = 0
     scores: bool = False
     unjudged: str = ""
+    step_sqnr_db: tuple[float | None, ...] = ()
+    steps_each: int = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

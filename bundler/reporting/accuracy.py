@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from bundler.model.manifest import CheckRecord, ComponentRecord, OutputCheck
 from bundler.model.runtime import Tolerance
-from bundler.reporting.checks import read_comparison
 from bundler.reporting.data import ComponentReport
+from bundler.reporting.drift import chart_drift, describe_drift
 from bundler.reporting.figures import show_error
 from bundler.reporting.models import show_tag, title_stage
 from bundler.reporting.page import Accuracy, AccuracyCell, AccuracyRow, Dot
@@ -38,7 +38,8 @@ def chart_accuracy(part: ComponentReport) -> Accuracy | None:
         gate_text=_join(_describe_error(limit) for limit in limits),
         sqnr_gate_text=_join("" if limit.sqnr_db is None else f"at least {limit.sqnr_db:g} dB" for limit in limits),
         equal=all(check.equal and judged_outputs(check) for check in checks),
-        metrics=(*_describe_metrics(part), *_describe_drift(part)),
+        metrics=(*_describe_metrics(part), *describe_drift(part, final_checks(part))),
+        drift=chart_drift(part, final_checks(part)),
         doubts=tuple(describe_doubts(part.record)),
         rows=tuple(
             _row(part, check, limit, scales=(error_scale, sqnr_scale))
@@ -59,32 +60,6 @@ def _describe_metrics(part: ComponentReport) -> Iterator[str]:
                 f"Your own metric{f' of {tag}' if tag else ''}: {facts.value:.4g}, over {facts.samples} samples; "
                 f"the original model has {facts.reference:.4g}."
             )
-
-
-_SHOWN_STEPS = 8
-"""Steps of a stream whose figures are listed; from one to the next the worst counts."""
-
-
-def _describe_drift(part: ComponentReport) -> Iterator[str]:
-    """The SQNR of a stream from its first step to its last, for each variant's model and output: errors that add up."""
-    found = {outcome.step: outcome for outcome in part.outcomes if outcome.stage == "compare"}
-    for check in final_checks(part):
-        for output in read_comparison(found[check.step].facts).outputs if check.step in found else ():
-            ratios = output.step_sqnr_db
-            if any(ratio is not None for ratio in ratios):
-                tag = show_tag(part, check.variant)
-                yield f"Stream{f' of {tag}' if tag else ''}, SQNR of {output.name!r}: {_list_drift(ratios)}."
-
-
-def _list_drift(ratios: Sequence[float | None]) -> str:
-    """`steps 1 to 15 at least 40.1 dB, …`; steps without noise have no ratio."""
-    size = -(-len(ratios) // _SHOWN_STEPS)
-    parts = [(first, ratios[first : first + size]) for first in range(0, len(ratios), size)]
-    least = [(first, len(part), min((one for one in part if one is not None), default=None)) for first, part in parts]
-    return ", ".join(
-        f"steps {first + 1} to {first + count} {'without error' if ratio is None else f'at least {ratio:.1f} dB'}"
-        for first, count, ratio in least
-    )
 
 
 def describe_doubts(component: ComponentRecord, repeated: str = "") -> Iterator[str]:

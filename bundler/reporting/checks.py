@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from bundler.model.codec import decode
 from bundler.model.manifest import CheckRecord, OutputCheck
@@ -25,6 +25,9 @@ _FIGURES = (
     "worst_sqnr_db",
     "typical_sqnr_db",
 )
+
+MOST_STEPS: Final = 64
+"""Figures of a stream's steps in a manifest, for each output; of longer streams the lowest of several steps counts."""
 
 
 def make_checks(plan: ComponentPlan, outcomes: Sequence[StepOutcome]) -> tuple[CheckRecord, ...]:
@@ -49,6 +52,8 @@ def check_output(output: OutputComparison) -> OutputCheck:
         name: value if value is not None and math.isfinite(value) else None for name, value in figures.items()
     }
     known = output.reference or ReferenceFigures(name=output.name)
+    steps = output.step_sqnr_db
+    each = max(1, -(-len(steps) // MOST_STEPS))
     return OutputCheck(
         name=output.name,
         elements=known.elements,
@@ -56,8 +61,15 @@ def check_output(output: OutputComparison) -> OutputCheck:
         unjudged=known.unjudged,
         equal=output.equal,
         remark=_remark(output, figures),
+        step_sqnr_db=tuple(find_least(steps[first : first + each]) for first in range(0, len(steps), each)),
+        steps_each=each,
         **values,
     )
+
+
+def find_least(ratios: Sequence[float | None]) -> float | None:
+    """The lowest SQNR; steps without noise have none."""
+    return min((ratio for ratio in ratios if ratio is not None and math.isfinite(ratio)), default=None)
 
 
 def _make_check(after: str, variant: str | None, outcome: StepOutcome) -> CheckRecord:

@@ -105,7 +105,8 @@ class AccuracyCell:
 class Accuracy:
     """Accuracy by stage. `gate_text` and `sqnr_gate_text` name the limits, empty where there are none; `equal` says
     that every output of every stage is bit-identical, so that there is nothing to draw. `metrics` are sentences on the
-    user's own metric, `doubts` on outputs that the golden set cannot judge, or only weakly.
+    user's own metric and on the steps of a stream, which `drift` draws; `doubts` on outputs that the golden set cannot
+    judge, or only weakly.
     """
 
     samples: int
@@ -117,6 +118,7 @@ class Accuracy:
     rows: tuple[AccuracyRow, ...]
     table: tuple[AccuracyCell, ...]
     metrics: tuple[str, ...] = ()
+    drift: BarChart | None = None
     doubts: tuple[str, ...] = ()
 
 

@@ -36,7 +36,13 @@ def test_a_stream_is_verified_over_a_hundred_steps(
     (component,) = json.loads(runtime.read_text("utf-8"))["components"]
     assert [(link["input"], link["output"]) for link in component["state"]] == [("h0", "hn")]
     (report,) = output.glob("*.report/report.html")
-    assert "steps 1 to 13 at least" in report.read_text("utf-8")
+    text = report.read_text("utf-8")
+    assert "steps 1 to 13 at least" in text
+    assert "Error over the steps of the stream" in text
+    assert text.count("<bdi>steps 92 to 100</bdi>") == 1
+    for found in last["outputs"]:
+        assert (found["steps_each"], len(found["step_sqnr_db"])) == (2, STEPS // 2)
+        assert min(one for one in found["step_sqnr_db"] if one is not None) == found["worst_sqnr_db"]
 
 
 def test_a_link_that_does_not_fit_ends_before_anything_is_built(

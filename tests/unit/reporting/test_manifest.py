@@ -141,3 +141,12 @@ def test_a_comparison_may_stand_under_its_own_fact(request_of_build):
     assert make_checks(request_of_build.plan.components[0], wrapped) == make_checks(
         request_of_build.plan.components[0], request_of_build.components[SOLE].outcomes
     )
+
+
+@pytest.mark.parametrize(("count", "each", "values"), [(9, 1, 9), (64, 1, 64), (65, 2, 33), (256, 4, 64)])
+def test_the_steps_of_a_stream_are_few_enough_to_ship(count, each, values):
+    ratios = (None, *(100.0 - step for step in range(1, count)))
+    check = check_output(dataclasses.replace(make_output("y", 0.1), step_sqnr_db=ratios))
+    assert (check.steps_each, len(check.step_sqnr_db)) == (each, values)
+    assert check.step_sqnr_db[0] == (None if each == 1 else 100.0 - (each - 1))
+    assert check.step_sqnr_db[-1] == 101.0 - count
