@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import onnxruntime
 
@@ -27,7 +27,11 @@ class Sample:
 
 
 class Samples:
-    """An iterable that can be iterated several times; the model runs during the iteration. `len` counts the samples."""
+    """An iterable that can be iterated several times; the model runs during the iteration. `len` counts the samples.
+
+    Samples that are steps of a stream are answered with the state that the model's own answer before left, so that
+    errors add up; their `inputs` have the original model's.
+    """
 
     def __init__(self, golden: GoldenSet, compute: ComputeOutputs, progress: Callable[[int, int], None]) -> None:
         self._golden, self._compute, self._progress = golden, compute, progress
@@ -36,11 +40,12 @@ class Samples:
         return len(self._golden)
 
     def __iter__(self) -> Iterator[Sample]:
+        held: dict[str, Value] = {}
         for index, recorded in enumerate(self._golden):
             self._progress(index, len(self))
-            yield Sample(
-                name=recorded.name, inputs=recorded.inputs, reference=recorded.outputs, answers=self._compute(recorded)
-            )
+            answers = self._compute(replace(recorded, inputs={**recorded.inputs, **held}))
+            held = {taken: answers[given] for taken, given in self._golden.state.items() if given in answers}
+            yield Sample(name=recorded.name, inputs=recorded.inputs, reference=recorded.outputs, answers=answers)
 
 
 def outputs_of_session(session: onnxruntime.InferenceSession) -> ComputeOutputs:

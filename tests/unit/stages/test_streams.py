@@ -17,7 +17,7 @@ from bundler.model.state import StateLink
 from bundler.onnxkit.golden import read_golden
 from tests.support import models
 from tests.support.recurrent_models import UNITS, make_frames, make_gru
-from tests.support.stage_calls import compare, record
+from tests.support.stage_calls import call_stage, compare, record
 
 STATE = encode((StateLink(input="h0", output="hn", initial="constant", value=0.5),))
 STEPS = 100
@@ -72,6 +72,27 @@ def test_a_changed_model_is_fed_its_own_state(golden: Path, tmp_path: Path) -> N
     assert found["hn"].max_absolute == pytest.approx(max(errors), rel=1e-3)
     ratios = [ratio for ratio in found["hn"].step_sqnr_db if ratio is not None]
     assert max(ratios[10:]) < ratios[0]
+
+
+METRIC = """
+import numpy as np
+
+def closeness(samples):
+    for _ in samples:  # begun and left
+        break
+    return -max(float(np.abs(sample.answers["hn"] - sample.reference["hn"]).max()) for sample in samples)
+"""
+
+
+def test_a_users_metric_sees_the_errors_that_add_up(golden: Path, tmp_path: Path) -> None:
+    """As much as the comparison, at every iteration anew; the original has none."""
+    changed = models.save(alter(1.02), tmp_path / "changed")
+    (tmp_path / "metric.py").write_text(METRIC)
+    inputs = {"model": changed, "golden": golden, "metric": tmp_path / "metric.py"}
+    facts = call_stage("measure_metric", tmp_path / "metric", inputs, python="closeness").facts
+    found = {output.name: output for output in compare(changed, golden, tmp_path / "compare").outputs}
+    assert facts["value"] == pytest.approx(-found["hn"].max_absolute, rel=1e-4)
+    assert facts["reference"] == 0
 
 
 def test_synthetic_steps_are_more_than_eight_and_of_one_size(tmp_path: Path) -> None:
