@@ -117,3 +117,47 @@ def test_the_state_stays_on_the_gpu(guest: Visitor, bundler: CommandLine, tmp_pa
         assert found["variant"] == "webgpu"
         assert found["readBySteps"] == STEPS  # the scores; the state is read by nobody
         assert_equal_steps(found)
+
+
+def test_eight_bits_go_on_from_their_own_state(guest: Visitor, bundler: CommandLine, tmp_path: Path) -> None:
+    bundle = build_gru(bundler, tmp_path, "web-wasm", "--set=precision.method=dynamic-int8")
+    manifest = json.loads((bundle / "bundle.json").read_text("utf-8"))
+    assert [(one["variant"], one["level"]) for one in manifest["proof"]["variants"]] == [("wasm", "executed")]
+    with host(bundle) as site:
+        guest.visit(site)
+        found = stream_frames(guest)
+    scores, _ = run_by_hand()
+    errors = np.abs(np.array(found["scores"]) - scores).max(axis=1)
+    assert 0 < errors[0] < errors.max() < 0.2 * np.abs(scores).max()
+    assert found["test"]["passed"], found["test"]
+
+
+TWO = """
+const bundle = await load();
+const [hear, speak] = [bundle.hear.stream(), bundle.speak.stream()];
+const scores = { hear: [], speak: [] };
+for (const x of frames) {
+  const [one, other] = await Promise.all([hear, speak].map((stream) => stream.run({ x: Float32Array.from(x) })));
+  scores.hear.push([...one.scores.data]);
+  scores.speak.push([...other.scores.data]);
+}
+const tests = [await bundle.hear.selfTest(), await bundle.speak.selfTest()].map(({ passed }) => passed);
+await bundle.close();
+const closed = await hear.run({ x: Float32Array.from(frames[0]) }).catch((error) => error.name);
+return { ...scores, tests, closed };
+"""
+
+
+def test_components_have_streams_of_their_own(guest: Visitor, bundler: CommandLine, tmp_path: Path) -> None:
+    given = []
+    for name in ("hear", "speak"):
+        onnx.save(make_gru(seed=3 if name == "hear" else 4), tmp_path / f"{name}.onnx")
+        given.append(f"{name}={tmp_path / name}.onnx")
+    arguments = ("--bundle=pair", "--target=web-wasm", f"--output={tmp_path / 'out'}")
+    built = bundler.build(*given, *arguments, "--state=hear:h0=hn,initial=0.25", "--state=speak:h0=hn")
+    frames = json.dumps(make_frames(9)[:, 0].tolist())
+    with host(Path(built["bundle"])) as site:
+        found = guest.visit(site).value(f"const frames = {frames}; {TWO}")
+    np.testing.assert_allclose(found["hear"], run_by_hand()[0][:9], rtol=1e-4, atol=1e-4)
+    assert np.abs(np.array(found["speak"]) - found["hear"]).max() > 0.1
+    assert (found["tests"], found["closed"]) == ([True, True], "DisposedError")
