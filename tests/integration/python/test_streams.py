@@ -164,3 +164,23 @@ def test_a_component_of_several_has_a_stream_of_its_own_class(tmp_path: Path) ->
         assert stream.run(x=make_frames(1)[0])._fields == ("scores",)
     with pytest.raises(UsageError, match="would have the class of step_stream"):
         write_package(combine_requests({"step": parts[0], "step_stream": parts[1]}), tmp_path / "clash")
+
+
+def test_streams_of_several_components_go_on_side_by_side(tmp_path: Path) -> None:
+    links = [StateLink(input="h0", output="hn", initial="constant", value=value) for value in (0.25, 0.0)]
+    parts = [make_request(make_gru(), tmp_path / link.initial / str(link.value), state=(link,)) for link in links]
+    package = write_package(combine_requests({"hear": parts[0], "speak": parts[1]}), tmp_path)
+    with imported(package) as module:
+        with module.Bundle.open() as bundle:
+            hear, speak = bundle.hear.stream(), bundle.speak.stream()
+            assert type(hear) is not type(speak)
+            for frame, (scores, after) in zip(make_frames(9), run_by_hand(9), strict=True):
+                other = speak.run(x=frame).scores
+                np.testing.assert_allclose(hear.run(x=frame).scores, scores, rtol=1e-5, atol=1e-5)
+                np.testing.assert_allclose(hear.state["h0"], after, rtol=1e-5, atol=1e-5)
+                assert not np.array_equal(other, scores)
+            speak.reset()
+            np.testing.assert_array_equal(speak.state["h0"], np.zeros((1, UNITS), np.float32))
+            assert hear.state["h0"].any()
+        with pytest.raises(module.ClosedError):
+            hear.run(x=make_frames(1)[0])

@@ -12,6 +12,7 @@ import onnxruntime
 import pytest
 
 from tests.support.command_line import CommandLine
+from tests.support.javascript import find_node, run
 from tests.support.recurrent_models import UNITS, make_frames, make_gru
 from tests.support.web_host import host
 from tests.support.web_pages import Visitor
@@ -106,6 +107,18 @@ def test_a_stream_in_the_page_equals_the_runtime_of_python(guest: Visitor, bundl
     with host(bundle) as site:
         guest.visit(site)
         assert_equal_steps(stream_frames(guest))
+
+
+def test_a_stream_in_node_equals_the_runtime_of_python(bundle: Path) -> None:
+    frames = json.dumps(make_frames(STEPS)[:, 0].tolist())
+    code = f"""
+        import {{ load }} from {json.dumps((bundle / "node.js").as_uri())};
+        const frames = {frames};
+        const run = async () => {{ {STREAM} }};
+        console.log(JSON.stringify(await run()));
+    """
+    (bundle.parent / "stream.mjs").write_text(code, "utf-8")
+    assert_equal_steps(json.loads(run((find_node(), "stream.mjs"), bundle.parent)))
 
 
 def test_the_state_stays_on_the_gpu(guest: Visitor, bundler: CommandLine, tmp_path: Path) -> None:
