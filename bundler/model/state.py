@@ -82,7 +82,12 @@ def check_state(signature: Signature, links: Sequence[StateLink]) -> None:
     problems = tuple(problem for place, link in enumerate(links) for problem in _find_problems(signature, links, place))
     if problems:
         known = {(link.input, link.output) for link in links}
-        likely = [pair for pair in find_state_pairs(signature) if (pair.input, pair.output) not in known]
+        ports = {port.name: port for port in (*signature.inputs, *signature.outputs)}
+        likely = [
+            pair
+            for pair in find_state_pairs(signature)
+            if (pair.input, pair.output) not in known and find_growth(ports[pair.input], ports[pair.output]) is None
+        ]
         pairs = show_state(likely)
         hint = f"likely: {' '.join(f'--state {pair}' for pair in pairs)}" if pairs else ""
         raise UsageError(
@@ -126,8 +131,26 @@ def _find_mismatches(taken: Port, given: Port, link: StateLink) -> Iterator[str]
     elif "int" in (taken.type.element_type or "") and not link.value.is_integer():
         yield f"the initial value {link.value} is none of {taken.type.element_type}"
     sizes = taken.type.shape
-    if sizes is None or not all(isinstance(size, int) for size in sizes):
+    axis = find_growth(taken, given)
+    if axis is not None:
+        yield f"the output may be longer than the input along axis {axis}: a state keeps its shape, and none grows"
+    elif sizes is None or not all(isinstance(size, int) for size in sizes):
         yield f"input {taken.name[:80]!r} is {describe_type(taken.type)}: fix its sizes (--dim or --shape)"
+
+
+def find_growth(taken: Port, given: Port) -> int | None:
+    """The axis along which a state likely grows, as a decoder's keys and values do: its sizes are open, and have
+    different names. None where there is no such axis.
+    """
+    pairs = zip(taken.type.shape or (), given.type.shape or (), strict=False)
+    return next(
+        (
+            axis
+            for axis, (size, found) in enumerate(pairs)
+            if isinstance(size, str) and isinstance(found, str) and size != found
+        ),
+        None,
+    )
 
 
 def _same_type(taken: Port, given: Port) -> bool:

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import numpy as np
+import onnx.parser
 import pytest
 
 from tests.support import models
@@ -62,3 +63,17 @@ def test_a_project_file_links_state(bundler: CommandLine, tmp_path: Path) -> Non
     here = CommandLine(cache=bundler.cache, cwd=tmp_path)
     (plan,) = here.run("plan", "--json").expect(0).document["plans"]
     assert '"initial": "constant"' in json.dumps(plan)
+
+
+def test_a_state_that_grows_is_refused_by_its_axis(bundler: CommandLine, here: tuple[str, ...], tmp_path: Path) -> None:
+    text = (
+        '<ir_version: 8, opset_import: ["" : 17]> net (float[1, 1, 8] x, float[1, past, 8] past_k)'
+        " => (float[1, 1, 8] y, float[1, total, 8] present_k)"
+        " { present_k = Concat <axis = 1> (past_k, x) y = ReduceMean <axes = [1]> (present_k) }"
+    )
+    model = models.save(onnx.parser.parse_model(text), tmp_path / "model")
+    shown = bundler.run("inspect", model).expect(0).out
+    assert "likely past_k → present_k   (grows along axis 1, which --state cannot link)" in shown
+    failed = bundler.run("plan", model, *here, "--state", "past_k=present_k").expect(2)
+    assert "the output may be longer than the input along axis 1" in failed.err
+    assert "likely:" not in failed.err

@@ -70,6 +70,7 @@ def test_likely_links_are_in_the_hint() -> None:
         (port("s", 1, optional=True), port("t", 1), "s=t", "is optional"),
         (port("s", "batch"), port("t", "batch"), "s=t", "fix its sizes (--dim or --shape)"),
         (port("s", None), port("t", 4), "s=t", "fix its sizes"),
+        (port("s", 1, "past", 8), port("t", 1, "total", 8), "s=t", "may be longer than the input along axis 1"),
         (port("s", 1, kind="str"), port("t", 1, kind="str"), "s=t", "str is no type of a state"),
         (port("s", 1, kind="int64"), port("t", 1, kind="int64"), "s=t,initial=0.5", "0.5 is none of int64"),
     ],
