@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import zip_longest
 from typing import Final
 
 from bundler.model.manifest import CheckRecord
@@ -34,7 +35,7 @@ def chart_drift(part: ComponentReport, checks: Sequence[CheckRecord]) -> BarChar
     rows = [
         (show_tag(part, check.variant), steps, least)
         for check, outputs in _list_streams(part, checks)
-        for steps, least in _split([find_least(each) for each in zip(*(o.step_sqnr_db for o in outputs), strict=True)])
+        for steps, least in _split(merge_steps(outputs))
     ]
     if not rows:
         return None
@@ -52,6 +53,11 @@ def chart_drift(part: ComponentReport, checks: Sequence[CheckRecord]) -> BarChar
             for tag, steps, least in rows
         ),
     )
+
+
+def merge_steps(outputs: Iterable[OutputComparison]) -> list[float | None]:
+    """The lowest SQNR of each step among the outputs. One that was compared in fewer steps has none in the others."""
+    return [find_least(each) for each in zip_longest(*(output.step_sqnr_db for output in outputs))]
 
 
 def _list_streams(

@@ -12,6 +12,7 @@ from bundler.model.codec import encode
 from bundler.model.errors import VerificationError
 from bundler.model.runtime import SOLE
 from bundler.reporting.checks import check_output, make_checks
+from bundler.reporting.drift import merge_steps
 from bundler.reporting.figures import word_figures
 from bundler.reporting.manifest import make_manifest, read_manifest, render_manifest, write_manifest
 from bundler.verification.integrity import require_integrity
@@ -150,3 +151,10 @@ def test_the_steps_of_a_stream_are_few_enough_to_ship(count, each, values):
     assert (check.steps_each, len(check.step_sqnr_db)) == (each, values)
     assert check.step_sqnr_db[0] == (None if each == 1 else 100.0 - (each - 1))
     assert check.step_sqnr_db[-1] == 101.0 - count
+
+
+def test_an_output_that_was_compared_in_fewer_steps_hides_no_other():
+    outputs = [
+        dataclasses.replace(make_output("y", 0.1), step_sqnr_db=ratios) for ratios in ((50.0, 40.0, 30.0), (45.0, None))
+    ]
+    assert merge_steps(outputs) == [45.0, 40.0, 30.0]
