@@ -53,6 +53,12 @@ def test_a_stream_equals_the_loop_by_hand(module: ModuleType) -> None:
         np.testing.assert_allclose(state, after, rtol=1e-5, atol=1e-5)
 
 
+def test_the_readme_shows_a_stream(package: Package) -> None:
+    readme = (package.root / "README.md").read_text("utf-8")
+    assert "stream = model.stream()" in readme
+    assert "step = stream.run(x=…)  # without h0" in readme
+
+
 def test_outputs_that_are_kept_are_not_overwritten(module: ModuleType) -> None:
     stream = module.Model().stream()
     kept = [stream.run(x=frame).scores for frame in make_frames(9)]
