@@ -28,7 +28,10 @@ def make_requests(
     if components:
         return tuple(_combine(components, target, given) for target in targets)
     if given.get("name") and len(models) > 1:
-        raise UsageError("--name applies to one model only", hint="omit it, or build the models one by one")
+        raise UsageError(
+            "--name applies to one model only",
+            hint=f"for one bundle of all, name each: NAME={models[0]}; otherwise omit it, or build them one by one",
+        )
     return tuple(BuildRequest(model=model, target=target, **given) for model in models for target in targets)
 
 

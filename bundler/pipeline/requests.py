@@ -304,7 +304,25 @@ def repeat_command(request: BuildRequest, *, sandbox: bool = False) -> tuple[str
     model = f"./{request.model}" if str(request.model).startswith("-") else str(request.model)
     named = [f"{name}={part.model}" for name, part in request.components.items()] or [model]
     shut = ("--sandbox",) if sandbox else ()
-    return ("bundler", "build", *named, "--target", request.target, *_list_options(request), *shut)
+    return ("bundler", "build", *named, "--target", request.target, *_list_options(_share_data(request)), *shut)
+
+
+def _share_data(request: BuildRequest) -> BuildRequest:
+    """The request with the folders that hold the data of all components, as one command line names them."""
+    if len(request.components) <= 1:  # data are the only model's own
+        return request
+    return replace(
+        request, samples=_share_folder(request, "samples"), calibration=_share_folder(request, "calibration")
+    )
+
+
+def _share_folder(request: BuildRequest, role: str) -> str | Path | None:
+    """The folder with a part of that name for each component; the first component's data where there is none."""
+    places = {name: Path(str(getattr(part, role))) for name, part in request.components.items()}
+    folders = {place.parent if place.stem == name else None for name, place in places.items()}
+    shared = folders.pop() if len(folders) == 1 else None
+    found: str | Path | None = shared or getattr(request, role)
+    return found
 
 
 def _list_options(request: BuildRequest) -> Iterator[str]:

@@ -116,3 +116,18 @@ def test_each_component_has_its_own_part_of_the_samples(tmp_path: Path) -> None:
     (tmp_path / "read.npz").unlink()
     with pytest.raises(UsageError, match="has nothing for component read"):
         make_requests(models, ["linux-x64"], {"name": "ocr", "samples": str(tmp_path)}, ())
+
+
+def test_a_name_for_several_models_is_answered_with_how_to_make_one_bundle() -> None:
+    with pytest.raises(UsageError, match="applies to one model only") as caught:
+        make_requests([Path("det.onnx"), Path("rec.onnx")], ["linux-x64"], {"name": "ocr"}, ())
+    assert "NAME=det.onnx" in (caught.value.hint or "")
+
+
+def test_the_command_that_is_repeated_names_the_folder_with_the_data_of_all(tmp_path: Path) -> None:
+    (tmp_path / "detect").mkdir()
+    (tmp_path / "step.npz").touch()
+    models = [Path("detect=det.onnx"), Path("step=gru.onnx")]
+    (found,) = make_requests(models, ["linux-x64"], {"name": "ocr", "samples": str(tmp_path)}, ())
+    command = repeat_command(found)
+    assert command[command.index("--samples") + 1] == str(tmp_path)
