@@ -20,7 +20,7 @@ import onnxruntime as ort
 
 Call = Callable[[], object]
 BLOCK_SECONDS, LEAST, MOST = 0.03, 3, 200
-PAUSE_SECONDS = 0.004
+PAUSE_SECONDS = 0.05
 """The runtime's threads spin for a while after a call: they shall not take the other's time."""
 
 raw, place, feeds_path, openings, blocks = sys.argv[1:]

@@ -286,19 +286,20 @@ def bench(
     *,
     baseline: Path | Mapping[str, Path] | None = None,
     timing: Timing = USUAL,
+    samples: Path | None = None,
     on: str | None = None,
     settings: Settings = _DEFAULTS,
     listener: Listener = ignore,
 ) -> tuple[VariantTimes, ...]:
     """Load time and latency of bundles in their own runtime, and of the ONNX file `baseline` in turn with them: one,
-    or by component.
+    or by component. With the folder `samples`, the bundles' own pipelines are timed over its files, too.
     """
     from bundler.pipeline import bench as benching
     from bundler.pipeline.workspace import open_workspace
 
     with open_workspace(settings.cache_choice, 1, sandbox=settings.sandbox) as workspace:
         models = {SOLE: baseline} if isinstance(baseline, Path) else baseline or {}
-        return benching.bench(bundles, models, workspace, listener, on, timing=timing)
+        return benching.bench(bundles, models, workspace, listener, on, timing=timing, samples=samples)
 
 
 def compare(first: Path, second: Path) -> BundleDiff:

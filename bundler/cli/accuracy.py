@@ -20,13 +20,25 @@ PLACE_LENGTH = 80
 
 def accuracy_line(found: AccuracyResult) -> str:
     """`accuracy of htp over 40 samples: 22.8 dB (at least 15), 16.1 dB in the worst sample (at least 5)`."""
-    samples = count_things(found.samples, "sample")
+    samples = (
+        count_things(found.samples, "step") + " of a stream" if found.stream else count_things(found.samples, "sample")
+    )
     figures = ", ".join(_figures(found)) or "no accuracy figure available"
     named = "" if found.outputs == 1 or found.equal else f" (output {printable(found.output, NAME_LENGTH)})"
     missing = f"; {found.unjudged} of {found.outputs} outputs could not be judged" if found.unjudged else ""
     instead = f", run on the CPU in place of {found.in_place_of}" if found.in_place_of else ""
     place = f", {printable(found.place, PLACE_LENGTH)}" if found.place else ""
     return f"accuracy of {found.variant} over {samples}{place}{instead}{named}: {figures}{missing}"
+
+
+def drift_lines(found: AccuracyResult) -> Iterator[str]:
+    """`the error of cpu grows over the stream: …`, where it does."""
+    if found.drift is not None:
+        first, last = found.drift
+        yield (
+            f"the error of {found.variant} grows over the stream: {first:.1f} dB in the first quarter of its steps, "
+            f"{last:.1f} dB in the last; longer streams were not compared"
+        )
 
 
 def device_lines(found: AccuracyResult) -> Iterator[str]:

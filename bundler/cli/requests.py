@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from bundler.api import BuildRequest, combine_requests, list_target_names
 from bundler.cli.options import Given
+from bundler.model.component_names import check_component_names
 from bundler.model.errors import UsageError
+from bundler.pipeline.packages import list_packaged, parse_package
 from bundler.pipeline.requests import bundle_name
 from bundler.support.reads import announce_look
 
@@ -16,8 +19,8 @@ from bundler.support.reads import announce_look
 def make_requests(
     models: Sequence[Path], targets: Sequence[str], given: Given, only: Sequence[str]
 ) -> tuple[BuildRequest, ...]:
-    """One request for each model and target, or, of models with names (`detect=det.onnx`), one for each target; what
-    is given twice counts once. Raises `UsageError` for incompatible options.
+    """One request for each model and target, or, of models with names (`detect=det.onnx`) and those of one model
+    package, one for each target; what is given twice counts once. Raises `UsageError` for incompatible options.
     """
     models, targets = tuple(dict.fromkeys(models)), tuple(dict.fromkeys(targets))
     components = find_components(models)
@@ -25,6 +28,11 @@ def make_requests(
         raise UsageError("--only selects from a project file", hint="omit the model or --only")
     if not targets:
         raise _no_target(models)
+    packaged = {} if components or len(models) != 1 else list_packaged(str(models[0]))
+    if packaged:
+        _check_packaged(packaged, models[0])
+        components = {name: Path(argument) for name, argument in packaged.items()}
+        given = {**given, "name": given.get("name") or parse_package(str(models[0])).name}
     if components:
         return tuple(_combine(components, target, given) for target in targets)
     if given.get("name") and len(models) > 1:
@@ -34,6 +42,22 @@ def make_requests(
         )
     return tuple(BuildRequest(model=model, target=target, **given) for model in models for target in targets)
 
+
+def _check_packaged(packaged: Mapping[str, str], package: Path) -> None:
+    """Raise `UsageError` where the package calls a model what no component of a bundle can be called."""
+    try:
+        check_component_names(packaged)
+    except UsageError as error:
+        named = " ".join(f"NAME={shlex.quote(argument)}" for argument in list(packaged.values())[:_MOST_NAMED])
+        more = " …" if len(packaged) > _MOST_NAMED else ""
+        raise UsageError(
+            f"{package}: {error.message}",
+            hint=f"name each of its models yourself, in place of the package: {named}{more} --bundle NAME",
+        ) from error
+
+
+_MOST_NAMED = 4
+"""Models of a package that a hint writes out."""
 
 SYNTHETIC = "synthetic"
 """Calibration data that are made, as `--calibration` names them."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from bundler.cli.accuracy import accuracy_line, device_lines
+from bundler.cli.accuracy import accuracy_line, device_lines, drift_lines
 from bundler.cli.failures import error_lines
 from bundler.cli.printing import echo, echo_lines
 from bundler.support.text import format_bytes
@@ -53,6 +53,7 @@ def _describe_judged(result: BuildResult) -> Iterator[str]:
     yield from result.verified
     for accuracy in result.accuracies:
         yield accuracy_line(accuracy)
+        yield from drift_lines(accuracy)
         yield from device_lines(accuracy)
     yield from (f"precision {_describe_choice(choice)}" for choice in result.precisions)
     for metric in result.metrics:

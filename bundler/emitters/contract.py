@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol, runtime_checkable
+from typing import Final, Protocol, runtime_checkable
 
 from bundler.devices.contract import Need
 from bundler.environments.registry import Environments, LockSource
@@ -53,12 +53,17 @@ class BuiltComponent:
     left_out: tuple[str, ...] = ()
 
 
+PIPELINE: Final = "pipeline.py"
+"""The file with the user's own pipeline, as an example of use beside a package."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EmitRequest:
     """All that an emitter needs. `config` is the finished `runtime.json`, whose paths are relative to the payload
     folder; `components` has what was built for each of its components, by name. `version` is the version of the emitted
     package, `package_name` its name where the user gave one (None: it is made from the bundle's); `environments` give
-    locks, tools and downloads. `pipeline` is the user's file with the `pipeline_function` over all components.
+    locks, tools and downloads. `pipeline` has the user's files with a function over all components, by the names that
+    they have in the bundle: `PIPELINE` has the `pipeline_function`, the others what it imports.
     """
 
     config: RuntimeConfig
@@ -69,7 +74,7 @@ class EmitRequest:
     environments: Environments
     reporter: Reporter
     package_name: str | None = None
-    pipeline: Path | None = None
+    pipeline: Mapping[str, Path] = field(default_factory=dict)
     pipeline_function: str = ""
 
     @property
@@ -164,6 +169,17 @@ class TimedAsUsual(Protocol):
 
     timed_as_usual: str
     """Why they take no batch, number of threads, or several callers."""
+
+
+@runtime_checkable
+class PipelineTimed(Protocol):
+    """An emitter in whose bundles the user's own pipeline can be timed."""
+
+    def measure_pipeline(self, request: ProofRequest, function: str, samples: Path) -> Measurement | str:
+        """The times of `function` of the bundle's `PIPELINE` over the files of the folder `samples`, with the variants
+        that run here first; or why there are none.
+        """
+        ...
 
 
 @runtime_checkable

@@ -223,7 +223,7 @@ class Worker:
         return StageError(
             f"stage {title} {_describe_end(_signal_code(self._process.returncode, self.sandbox))}",
             details=self._evidence(),
-            hint="the model triggers a defect in native code of a tool; `bundler doctor` shows the versions",
+            hint=_CRASH_HINT,
         )
 
     def _timed_out(self, title: str, limit: float) -> StageError:
@@ -238,7 +238,7 @@ class Worker:
         return StageError(
             f"stage {title} was terminated: its process sent an invalid answer",
             details=self._evidence(),
-            hint="the model triggers a defect in native code of a tool; `bundler doctor` shows the versions",
+            hint=_CRASH_HINT,
         )
 
     def _evidence(self) -> tuple[str, ...]:
@@ -382,6 +382,11 @@ def _signal_code(code: int | None, sandbox: Sandbox | None) -> int | None:
 
 
 _SHELL_SIGNALS: Final = 128
+
+_CRASH_HINT: Final = (
+    "the model triggers a defect in native code of a tool, or your own code that the stage calls does; "
+    "`bundler doctor` shows the versions"
+)
 
 
 def _describe_end(code: int | None) -> str:

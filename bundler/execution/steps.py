@@ -357,7 +357,9 @@ def _find_sandbox(ready: ReadyStep, run: Run) -> Sandbox | None:
     if run.sandbox is None:
         return None
     if ready.runs_users_code:
-        run.reporter.warn(f"{ready.spec.name} calls your own code, which runs outside the sandbox")
+        run.reporter.warn(
+            f"{ready.spec.name} calls your own code, which runs outside the sandbox, and so do the models that it opens"
+        )
         return None
     shown = show_packages(run.sandbox, ready.spec.name)
     return shown.showing((ready.toolchain.program.resolve().parent.parent,)) if shown and ready.toolchain else shown

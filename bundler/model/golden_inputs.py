@@ -9,7 +9,14 @@ GoldenKind = Literal["samples", "synthetic"]
 """Whether a bundle contains a user's samples, or seeded inputs like them."""
 
 WeaknessKind = Literal[
-    "synthetic", "few-samples", "one-size", "branch-not-taken", "branches-not-followed", "output", "repeats-input"
+    "synthetic",
+    "few-samples",
+    "one-size",
+    "branch-not-taken",
+    "branches-not-followed",
+    "output",
+    "repeats-input",
+    "calibrates",
 ]
 
 

@@ -151,7 +151,7 @@ class GoldenOutput:
 class GoldenRecord:
     """What every runtime of the bundle is held to. `inputs` says what they are: `samples` that the user gave, `seeded`
     ones, or seeded ones in place of samples (`like-samples`; empty in older bundles). `judging` counts the samples that
-    the gates were held on, where these are not the golden set's own inputs.
+    the gates were held on, where these are not the golden set's own inputs. The samples of a `stream` are its steps.
     """
 
     samples: int
@@ -159,6 +159,7 @@ class GoldenRecord:
     weaknesses: tuple[Weakness, ...] = ()
     inputs: Literal["samples", "seeded", "like-samples", ""] = ""
     judging: int = 0
+    stream: bool = False
 
     @property
     def unjudged(self) -> dict[str, str]:
@@ -230,11 +231,28 @@ class ComponentRecord:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PipelineMetricRecord:
+    """The user's measure of a pipeline's answers, the function `function` in the file with digest `sha256`: `value`,
+    and `reference` for the original models' answers. It had to be at least `least`, and at most `drop` below these.
+    """
+
+    function: str
+    sha256: str
+    value: float
+    reference: float
+    least: float | None
+    drop: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PipelineRecord:
     """What the user's own pipeline, the function `function` in the file with digest `sha256`, answered with one variant
     of each component: those called `variant`, and of a component that has none of this name its last. `equal` of its
     answers on `samples` were those of the original models, where numbers may differ by `absolute` and `relative` times
-    the original's, and a share `least` had to be; `max_absolute` is the largest difference of two numbers.
+    the original's, and a share `least` had to be; `max_absolute` is the largest difference of two numbers. No sample
+    called the components `uncalled`; of those `unnoticed` other outputs (reversed, negated, zeros) changed no answer.
+    With a `metric` of the user's and `least` 0, that alone judged. `files` are the digests of
+    what the function imports and reads of its own folder, by path.
     """
 
     variant: str
@@ -246,6 +264,10 @@ class PipelineRecord:
     max_absolute: float
     absolute: float
     relative: float
+    uncalled: tuple[str, ...] = ()
+    unnoticed: tuple[str, ...] = ()
+    metric: PipelineMetricRecord | None = None
+    files: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

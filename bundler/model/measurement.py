@@ -45,6 +45,10 @@ class Throughput:
     per_second: tuple[float, ...]
 
 
+WHOLE: Final = ""
+"""The component of a measurement of all components together, by the user's own pipeline."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measurement:
     """One variant compared with a default session on the original model, on the same machine in the same run.

@@ -38,13 +38,15 @@ class Compiled:
 
     `provider` is the runtime's name; `devices` the kinds of device by the provider's own names (`57`: a SoC model;
     `8.9`: a compute capability); `sdk` the version of the compiler; `statement` its compatibility string in the model
-    for the runtime's own check, empty where it writes none.
+    for the runtime's own check, empty where it writes none. `partners` are all components whose graphs are in the file,
+    where there are several: their sessions take it from each other.
     """
 
     provider: str
     devices: tuple[str, ...]
     sdk: str
     statement: str = ""
+    partners: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import Literal
+from typing import Final, Literal
 
 from bundler.model.errors import UsageError
 from bundler.model.signature import Port, Signature, describe_type
@@ -17,10 +18,11 @@ from bundler.model.signature import Port, Signature, describe_type
 class StateLink:
     """`output` of one call becomes `input` of the next.
 
-    The `initial` value of the input is `zeros`, a `constant` (every element is `value`), or the raw little-endian
-    tensor in `file`, a path relative to the payload folder. `grows` is the axis along which the output is longer than
-    the input was, such as the axis of a decoder's keys and values: its initial size is 0, or that of the file. None
-    where input and output have equal shapes. Links that a user asks for are neither of a file nor grow.
+    The `initial` value of the input is `zeros`, a `constant` (every element is `value`), or a `file`. In a request that
+    is the path of a .npy file, in a plan the role of its source, and in a bundle the path, relative to the payload
+    folder, of the raw little-endian tensor of this `shape` with this `sha256`. `grows` is the axis along which the
+    output is longer than the input was, such as the axis of a decoder's keys and values: its initial size is 0, or that
+    of the file. None where input and output have equal shapes.
     """
 
     input: str
@@ -29,14 +31,27 @@ class StateLink:
     value: float = 0.0
     file: str = ""
     shape: tuple[int, ...] = ()
+    sha256: str = ""
     grows: int | None = None
 
 
-_EXAMPLE = "for example --state h0=hn, or --state h0=hn,initial=0.5"
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InitialFile:
+    """The tensor that a stream begins with, as it was recorded: its `file` in the golden set, and its `shape`."""
+
+    file: str
+    shape: tuple[int, ...]
+
+
+ARRAY_SUFFIX: Final = ".npy"
+"""What tells an initial value in a file from a number."""
+MAX_SHOWN_LINKS: Final = 4
+"""Likely links that a hint writes out for a project file."""
+_EXAMPLE = "for example --state h0=hn, --state h0=hn,initial=0.5 (or start.npy), or --state past_k=present_k,grows=2"
 
 
 def parse_state(texts: Sequence[str]) -> tuple[StateLink, ...]:
-    """`h0=hn` and `h0=hn,initial=0.5` as links. Raises `UsageError`."""
+    """`h0=hn`, `h0=hn,initial=0.5` and `past_k=present_k,grows=2` as links. Raises `UsageError`."""
     return tuple(map(_parse_link, texts))
 
 
@@ -45,33 +60,60 @@ def _parse_link(text: str) -> StateLink:
     taken, equals, given = link.partition("=")
     if not equals or not taken or not given:
         raise UsageError(f"--state {text[:200]}: not an input and an output", hint=_EXAMPLE)
-    initial: float | str = "zeros"
+    found = {"initial": "zeros", "grows": ""}
     for setting in settings:
-        key, _, initial = setting.partition("=")
-        if key != "initial":
+        key, _, value = setting.partition("=")
+        if key not in found:
             raise UsageError(f"--state {text[:200]}: {key!r} is no setting of a state", hint=_EXAMPLE)
-    return make_link(taken, given, initial)
+        found[key] = value
+        if key == "grows" and not (value.isascii() and value.isdecimal()):
+            raise UsageError(f"--state {text[:200]}: {value!r} is no axis; axes count from 0", hint=_EXAMPLE)
+    return make_link(taken, given, found["initial"], int(found["grows"]) if found["grows"] else None)
 
 
-def make_link(taken: str, given: str, initial: float | str = "zeros") -> StateLink:
-    """A link with an initial value: `zeros` or a finite number. Raises `UsageError`."""
+def make_link(taken: str, given: str, initial: float | str = "zeros", grows: int | None = None) -> StateLink:
+    """A link with an initial value: `zeros`, a finite number, or the path of a .npy file. Raises `UsageError`."""
     if initial == "zeros":
-        return StateLink(input=taken, output=given)
+        return StateLink(input=taken, output=given, grows=grows)
+    if isinstance(initial, str) and initial.endswith(ARRAY_SUFFIX):
+        return StateLink(input=taken, output=given, initial="file", file=initial, grows=grows)
     try:
         value = float(initial)
     except ValueError:
         value = math.nan
     if not math.isfinite(value):
-        raise UsageError(f"state {taken!r}: {initial!r} is no initial value", hint="give a finite number, or zeros")
+        raise UsageError(
+            f"state {taken!r}: {initial!r} is no initial value", hint="give a finite number, zeros, or a .npy file"
+        )
+    if grows is not None:
+        raise UsageError(
+            f"state {taken!r} begins with the length 0, which the number {value:g} cannot fill",
+            hint="leave initial out, or give a .npy file",
+        )
     return StateLink(input=taken, output=given, initial="constant", value=value)
 
 
 def show_state(links: Sequence[StateLink]) -> tuple[str, ...]:
     """Links as `--state` takes them."""
-    return tuple(
-        f"{link.input}={link.output}" + (f",initial={link.value!r}" if link.initial == "constant" else "")
-        for link in links
-    )
+    return tuple(f"{link.input}={link.output}{_show_settings(link)}" for link in links)
+
+
+def _show_settings(link: StateLink) -> str:
+    value = {"zeros": "", "constant": repr(link.value), "file": link.file}[link.initial]
+    grows = "" if link.grows is None else f",grows={link.grows}"
+    return (f",initial={value}" if value else "") + grows
+
+
+def _show_table(links: Sequence[StateLink]) -> str:
+    """Links as a project file has them; of many the first."""
+    shown = [f"{json.dumps(link.input)} = {_show_value(link)}" for link in links[:MAX_SHOWN_LINKS]]
+    more = ["…"] if len(links) > MAX_SHOWN_LINKS else []
+    return f"state = {{ {', '.join([*shown, *more])} }}"
+
+
+def _show_value(link: StateLink) -> str:
+    output = json.dumps(link.output)
+    return output if link.grows is None else f"{{ output = {output}, grows = {link.grows} }}"
 
 
 def check_state(signature: Signature, links: Sequence[StateLink]) -> None:
@@ -81,20 +123,26 @@ def check_state(signature: Signature, links: Sequence[StateLink]) -> None:
     """
     problems = tuple(problem for place, link in enumerate(links) for problem in _find_problems(signature, links, place))
     if problems:
-        known = {(link.input, link.output) for link in links}
-        ports = {port.name: port for port in (*signature.inputs, *signature.outputs)}
-        likely = [
-            pair
-            for pair in find_state_pairs(signature)
-            if (pair.input, pair.output) not in known and find_growth(ports[pair.input], ports[pair.output]) is None
-        ]
-        pairs = show_state(likely)
-        hint = f"likely: {' '.join(f'--state {pair}' for pair in pairs)}" if pairs else ""
+        known = {(link.input, link.output, link.grows) for link in links}
+        likely = [pair for pair in find_state_pairs(signature) if (pair.input, pair.output, pair.grows) not in known]
+        options = " ".join(f"--state {pair}" for pair in show_state(likely))
+        hint = f"likely: {options}; in a project file {_show_table(likely)}" if likely else ""
         raise UsageError(
             "the state does not fit the model",
             details=problems,
             hint=hint or "`bundler inspect MODEL` shows the inputs and outputs",
         )
+
+
+def doubt_state(signature: Signature, links: Sequence[StateLink]) -> Iterator[str]:
+    """A sentence for each pair that is likely by its names, where some state is linked, and this otherwise or not."""
+    given = {link.input: link.output for link in links}
+    for pair in find_state_pairs(signature) if links else ():
+        (shown,) = show_state([pair])
+        if pair.input in given and given[pair.input] != pair.output:
+            yield f"state {pair.input[:80]}={given[pair.input][:80]}: by their names it is {shown[:200]}"
+        elif pair.input not in given and pair.output not in given.values():
+            yield f"{pair.input[:80]} and {pair.output[:80]} are likely a state, too, which --state {shown[:200]} links"
 
 
 def _find_problems(signature: Signature, links: Sequence[StateLink], place: int) -> Iterator[str]:
@@ -123,22 +171,45 @@ def _suggest(name: str, ports: Mapping[str, Port]) -> str:
 def _find_mismatches(taken: Port, given: Port, link: StateLink) -> Iterator[str]:
     if taken.optional:
         yield f"input {taken.name[:80]!r} is optional; a state is an input of every call"
-    if not _same_type(taken, given):
+    if not _same_type(taken, given, link.grows):
         yield f"the input is {describe_type(taken.type)}, the output {describe_type(given.type)}"
         return
     if taken.type.element_type in ("str", "bool") or (taken.type.element_type or "").startswith("float8"):
         yield f"{taken.type.element_type} is no type of a state; numbers are"
     elif "int" in (taken.type.element_type or "") and not link.value.is_integer():
         yield f"the initial value {link.value} is none of {taken.type.element_type}"
+    obstacle = None if link.grows is None else _find_obstacle(taken, given, link.grows)
+    if obstacle:
+        yield obstacle
+        return
     sizes = taken.type.shape
-    axis = find_growth(taken, given)
-    if axis is not None:
-        yield f"the output may be longer than the input along axis {axis}: a state keeps its shape, and none grows"
-    elif sizes is None or not all(isinstance(size, int) for size in sizes):
-        yield f"input {taken.name[:80]!r} is {describe_type(taken.type)}: fix its sizes (--dim or --shape)"
+    axis = _find_growth(taken, given)
+    if axis is not None and link.grows is None:
+        yield f"the output may be longer than the input along axis {axis}: say grows={axis}, or fix both sizes"
+    elif sizes is None or not all(isinstance(size, int) for place, size in enumerate(sizes) if place != link.grows):
+        others = "" if link.grows is None else "other "
+        yield f"input {taken.name[:80]!r} is {describe_type(taken.type)}: fix its {others}sizes (--dim or --shape)"
 
 
-def find_growth(taken: Port, given: Port) -> int | None:
+def _find_obstacle(taken: Port, given: Port, axis: int) -> str | None:
+    """Why the state cannot grow along an axis; None where it can."""
+    sizes = taken.type.shape or ()
+    if axis >= len(sizes):
+        return f"input {taken.name[:80]!r} is {describe_type(taken.type)} and has no axis {axis} (the first is 0)"
+    size, found = sizes[axis], given.type.shape[axis] if given.type.shape else None
+    if isinstance(size, int):
+        return (
+            f"it cannot grow along axis {axis}, where input {taken.name[:80]!r} has the fixed size {size}: export the "
+            "model with that size open"
+        )
+    if isinstance(found, int):
+        return f"it does not grow along axis {axis}: output {given.name[:80]!r} has the fixed size {found} there"
+    if size is not None and size == found:
+        return f"it does not grow along axis {axis}: input and output both have the size {size[:80]!r} there"
+    return None
+
+
+def _find_growth(taken: Port, given: Port) -> int | None:
     """The axis along which a state likely grows, as a decoder's keys and values do: its sizes are open, and have
     different names. None where there is no such axis.
     """
@@ -153,16 +224,20 @@ def find_growth(taken: Port, given: Port) -> int | None:
     )
 
 
-def _same_type(taken: Port, given: Port) -> bool:
-    """Tensors of one type; sizes of the output that are not known may be those of the input."""
+def _same_type(taken: Port, given: Port, grows: int | None = None) -> bool:
+    """Tensors of one type; sizes of the output that are not known may be those of the input, and that along the axis
+    `grows` is another.
+    """
     one, other = taken.type, given.type
     if one.kind != "tensor" or other.kind != "tensor" or one.element_type != other.element_type:
         return False
     if one.shape is None or other.shape is None:
         return True
-    pairs = zip(one.shape, other.shape, strict=False)
+    pairs = enumerate(zip(one.shape, other.shape, strict=False))
     return len(one.shape) == len(other.shape) and all(
-        size == found for size, found in pairs if isinstance(size, int) and isinstance(found, int)
+        size == found
+        for axis, (size, found) in pairs
+        if axis != grows and isinstance(size, int) and isinstance(found, int)
     )
 
 
@@ -178,14 +253,14 @@ _GIVEN = re.compile(
 
 def find_state_pairs(signature: Signature) -> tuple[StateLink, ...]:
     """Inputs and outputs that are likely one state, by their names, of equal types and shapes: `h0` and `hn`, `state`
-    and `stateN`, `past_key` and `present_key`.
+    and `stateN`, `past_key` and `present_key`. Those whose open sizes have different names likely grow there.
     """
     pairs: list[StateLink] = []
     for taken in signature.inputs:
         used = {pair.output for pair in pairs}
         found = [given for given in signature.outputs if given.name not in used and _is_likely(taken, given)]
         if len(found) == 1 and not taken.optional:
-            pairs.append(StateLink(input=taken.name, output=found[0].name))
+            pairs.append(StateLink(input=taken.name, output=found[0].name, grows=_find_growth(taken, found[0])))
     return tuple(pairs)
 
 

@@ -34,7 +34,7 @@ class ArchiveMember:
         self._stream: IO[bytes] | None = None
         self._whole: np.ndarray | None = None
         with _open(path, name) as stream:
-            self.shape, self._dtype, self._start = _read_header(stream)
+            self.shape, self._dtype, self._start = read_header(stream)
         self.size = math.prod(self.shape) * self._dtype.itemsize
         if self.size > _most_bytes(path, name):
             raise ValueError("it declares more than it can hold")
@@ -128,7 +128,7 @@ def _most_bytes(path: Path, name: str) -> int:
     return min(info.file_size, min(info.compress_size, path.stat().st_size) * _MAX_EXPANSION)
 
 
-def _read_header(stream: IO[bytes]) -> tuple[tuple[int, ...], np.dtype[Any], int | None]:
+def read_header(stream: IO[bytes]) -> tuple[tuple[int, ...], np.dtype[Any], int | None]:
     """Shape, type, and the offset of the elements (None where not contiguous). Raises `ValueError` for pickles."""
     version = np.lib.format.read_magic(stream)
     header = _HEADERS.get(version)
@@ -137,4 +137,6 @@ def _read_header(stream: IO[bytes]) -> tuple[tuple[int, ...], np.dtype[Any], int
     shape, fortran, dtype = header(stream)
     if dtype.hasobject:
         raise ValueError("it holds Python objects")
+    if math.prod(shape) and not dtype.itemsize:  # of which some bytes can declare any number
+        raise ValueError("it has elements of no size")
     return shape, dtype, None if fortran or not shape else stream.tell()

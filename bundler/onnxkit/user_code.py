@@ -18,7 +18,12 @@ from bundler.support.text import visible
 _MODULE: Final = "_bundler_user_code"
 _MAX_LINES: Final = 12
 _MAX_LENGTH: Final = 300
-_HINT: Final = "it runs in bundler's own environment: install the packages that it imports there"
+_MISSING_HINT: Final = "it runs in bundler's own environment: install the packages that it imports there"
+_FAILED_HINT: Final = "this is your own code: mend it, and run the command again"
+
+
+class StopError(BaseException):
+    """Ends a call of the user's code from within. No `Exception`: the user's code catches these."""
 
 
 @contextlib.contextmanager
@@ -42,16 +47,19 @@ def open_function(file: Path | None, entry: str) -> Iterator[Callable[..., Any]]
 
 @contextlib.contextmanager
 def report_user_errors(file: Path | None, entry: str = "") -> Iterator[None]:
-    """Turn any error of the user's code into a `UsageError`."""
+    """Turn any error of the user's code into a `UsageError`, those that are no `Exception`, too."""
     try:
         yield
-    except BundlerError:
+    except (BundlerError, StopError):
         raise
-    except (Exception, SystemExit) as error:
+    except BaseException as error:
+        lines = tuple(_own_lines(error))
+        if isinstance(error, GeneratorExit) and not lines:  # not the user's: a generator of ours is closed
+            raise
         raise UsageError(
             f"{visible(file.name if file else entry)} failed with {describe(error)}",
-            details=tuple(_own_lines(error)),
-            hint=_HINT,
+            details=lines,
+            hint=_MISSING_HINT if isinstance(error, ImportError) else _FAILED_HINT,
         ) from error
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from bundler.model.gates import resolve_tolerance
@@ -81,7 +81,31 @@ def _describe(variant: VariantPlan, comparison: Comparison, gate: Gate) -> Accur
         typical_sqnr_db=output.typical_sqnr_db,
         device_limit=None if device == limit else device,
         rounding="" if device == limit else variant.rounding,
+        stream=any(one.step_sqnr_db for one in comparison.outputs),
+        drift=_find_drift(judged),
     )
+
+
+DRIFT_DB = 6.0
+"""Twice the error: less is how the steps of any stream differ."""
+
+LEAST_DRIFTING = 8
+"""Steps; of fewer no quarter says much."""
+
+
+def _find_drift(outputs: Sequence[OutputComparison]) -> tuple[float, float] | None:
+    """The lowest ratio in dB in the first and the last quarter of a stream's steps, of the output that drifts most."""
+    found = []
+    for output in outputs:
+        quarter = len(output.step_sqnr_db) // 4
+        ends = [
+            [ratio for ratio in steps if ratio is not None]
+            for steps in (output.step_sqnr_db[:quarter], output.step_sqnr_db[-quarter:] if quarter else ())
+        ]
+        if len(output.step_sqnr_db) >= LEAST_DRIFTING and all(ends):
+            found.append((min(ends[0]), min(ends[1])))
+    most = max(found, key=lambda pair: pair[0] - pair[1], default=(0.0, 0.0))
+    return most if most[0] - most[1] >= DRIFT_DB else None
 
 
 def _is_judged(output: OutputComparison, limit: Tolerance) -> bool:

@@ -26,8 +26,10 @@ from bundler.model.runtime import (
     RuntimeVariant,
 )
 from bundler.model.signature import Signature
+from bundler.model.state import StateLink
 from bundler.pipeline.built import BuiltPart
 from bundler.pipeline.prepare import PreparedBundle
+from bundler.providers.registry import find_by_runtime_name
 from bundler.stages.fix_dimensions.spec import SPEC as FIX_DIMENSIONS
 from bundler.stages.fix_dimensions.spec import Facts as FixedFacts
 from bundler.stages.prepare_data.spec import SPEC as PREPARE_DATA
@@ -75,7 +77,24 @@ def _component(part: BuiltPart, folders: Mapping[Path, str]) -> RuntimeComponent
         unstable_outputs=golden.read_facts(GoldenFacts).unstable_outputs,
         preprocessing=_preprocessing(outcomes),
         fixed_sizes=plan.fixed_sizes,
-        state=plan.state,
+        state=ship_state(plan.state, f"golden/{prepared.prefix}".rstrip("/"), golden),
+    )
+
+
+def ship_state(links: Sequence[StateLink], folder: str, golden: StepOutcome) -> tuple[StateLink, ...]:
+    """The links as the bundle has them: initial values are those of the golden set, which lies in `folder`."""
+    recorded = golden.read_facts(GoldenFacts).initial
+    records = {record.path: record for record in golden.artifact.files} if golden.artifact else {}
+    return tuple(
+        replace(
+            link,
+            file=f"{folder}/{recorded[link.input].file}",
+            shape=recorded[link.input].shape,
+            sha256=records[recorded[link.input].file].sha256,
+        )
+        if link.initial == "file"
+        else link
+        for link in links
     )
 
 
@@ -125,6 +144,7 @@ def _variant(plan: VariantPlan, part: BuiltPart, folders: Mapping[Path, str], ga
     folder = folders[outcome.folder] if outcome.folder else label(plan.name)
     root = PurePosixPath("models") / folder
     placed = outcomes[plan.compiled].facts if plan.compiled else None
+    compiled = _compiled(plan.compiled, placed, part.partners.get(plan.name, ())) if placed is not None else None
     return RuntimeVariant(
         name=plan.name,
         model=str(root / outcome.path.name),
@@ -138,7 +158,11 @@ def _variant(plan: VariantPlan, part: BuiltPart, folders: Mapping[Path, str], ga
         ),
         providers=plan.providers,
         session=plan.session,
-        session_config={**plan.session_config, **(_compiled_config(placed) if placed else {})},
+        session_config={
+            **plan.session_config,
+            **(_compiled_config(placed) if placed else {}),
+            **(_shared_config(compiled) if compiled and compiled.partners else {}),
+        },
         disabled_optimizers=plan.disabled_optimizers,
         gate=gate,
         device_cache=plan.device_cache,
@@ -151,7 +175,7 @@ def _variant(plan: VariantPlan, part: BuiltPart, folders: Mapping[Path, str], ga
             runtime=profile.runtime.version,
             features=plan.features,
             plugins=plan.plugins,
-            compiled=_compiled(plan.compiled, placed) if placed is not None else None,
+            compiled=compiled,
             needs=plan.needs,
         ),
     )
@@ -168,13 +192,19 @@ def _compiled_config(placed: Mapping[str, Any]) -> dict[str, str]:
     return {"session.disable_cpu_ep_fallback": "1"} if placed.get("whole") else {}
 
 
-def _compiled(step: str, placed: Mapping[str, Any]) -> Compiled:
+def _shared_config(compiled: Compiled) -> Mapping[str, str]:
+    """The setting with which sessions take one compiled file from each other."""
+    known = find_by_runtime_name(compiled.provider)
+    return known.compiler.shared_config if known and known.compiler else {}
+
+
+def _compiled(step: str, placed: Mapping[str, Any], partners: tuple[str, ...] = ()) -> Compiled:
     """The devices that it was compiled for. Raises `StageError` where the stage, which may be another package's, names
     none.
     """
     known = {item.name: placed[item.name] for item in fields(Compiled) if item.name in placed}
     if conforms(Compiled, known):
-        return decode(Compiled, known)
+        return replace(decode(Compiled, known), partners=partners)
     missing = [key for key in ("provider", "devices", "sdk") if key not in placed]
     wrong = f"lack {', '.join(missing)}" if missing else "have provider, devices, sdk or statement of another type"
     raise StageError(

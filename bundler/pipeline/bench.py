@@ -6,12 +6,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from bundler.emitters.contract import ProofRequest, TimedAsUsual, Untimed
+from bundler.emitters.contract import PipelineTimed, ProofRequest, TimedAsUsual, Untimed
 from bundler.emitters.registry import find_emitter
 from bundler.model.errors import UsageError, VerificationError
 from bundler.model.events import Listener, Reporter
 from bundler.model.manifest import Manifest
-from bundler.model.measurement import USUAL, Measurement, Timing
+from bundler.model.measurement import USUAL, WHOLE, Measurement, Timing
 from bundler.model.runtime import SOLE
 from bundler.pipeline.verify import check_bundle
 from bundler.pipeline.workspace import Workspace
@@ -49,9 +49,11 @@ def bench(
     on: str | None = None,
     *,
     timing: Timing = USUAL,
+    samples: Path | None = None,
 ) -> tuple[VariantTimes, ...]:
     """Time each variant that runs here in its bundle's own runtime; `baseline` has the ONNX file to time in turn with
-    it, by component (`SOLE` is that of any bundle of one model).
+    it, by component (`SOLE` is that of any bundle of one model). With `samples`, a folder, the bundle's own pipeline is
+    timed over them, too.
 
     A bundle runs its own code, so its files are held to its manifest first. Raises `UsageError` when there is no such
     file or component, or a bundle cannot be timed as `timing` says, `VerificationError` when a folder is no bundle, or
@@ -62,10 +64,12 @@ def bench(
         if not model.is_file():
             raise UsageError(f"there is no model {model}", hint="give the ONNX file that the bundles were built from")
     _check_timing(bundles, timing)
+    if samples is not None:
+        _check_pipelines(bundles, samples)
     requests = [
         workspace.request_proof(bundle, listener, on, _assign_baseline(bundle, baseline), timing) for bundle in bundles
     ]
-    found = [times for request in requests for times in _time_bundle(request)]
+    found = [times for request in requests for times in _time_bundle(request, samples)]
     if not found:
         raise _nothing_timed(bundles, timing)
     return tuple(found)
@@ -111,12 +115,37 @@ def _nothing_timed(bundles: Iterable[Path], timing: Timing = USUAL) -> Verificat
     return VerificationError("no bundle could be timed on this machine", details=tuple(reasons), hint=hint)
 
 
-def _time_bundle(request: ProofRequest) -> list[VariantTimes]:
+def _check_pipelines(bundles: Sequence[Path], samples: Path) -> None:
+    """Raise `UsageError` before anything runs, for a bundle without a pipeline, or no samples."""
+    if not samples.is_dir() or not any(samples.iterdir()):
+        raise UsageError(f"there are no samples in {samples}", hint="--pipeline FOLDER: each file in it is a sample")
+    for bundle in bundles:
+        manifest = read_manifest(bundle)
+        if not isinstance(find_emitter(manifest.ecosystem), PipelineTimed):
+            raise UsageError(f"{bundle} is a {manifest.ecosystem} bundle", hint="pipelines are timed in Python bundles")
+        if not manifest.pipeline:
+            raise UsageError(
+                f"{bundle} was built without a pipeline", hint="name it in the project file: pipeline = { python = … }"
+            )
+
+
+def _time_pipeline(request: ProofRequest, manifest: Manifest, samples: Path) -> list[Measurement]:
+    emitter, reporter = find_emitter(manifest.ecosystem), Reporter(request.listener, request.bundle.name)
+    assert isinstance(emitter, PipelineTimed)  # noqa: S101 - checked before anything ran
+    found = emitter.measure_pipeline(request, manifest.pipeline[0].function.rpartition(":")[2], samples)
+    if isinstance(found, str):
+        reporter.say(f"the pipeline could not be timed: {found}")
+        return []
+    reporter.say(f"the pipeline ran with {found.name}")
+    return [found]
+
+
+def _time_bundle(request: ProofRequest, samples: Path | None) -> list[VariantTimes]:
     _, manifest = check_bundle(request.bundle)
     emitter = find_emitter(manifest.ecosystem)
     if isinstance(emitter, Untimed):
         Reporter(request.listener, request.bundle.name).say(f"not timed: {emitter.untimed}")
-    measurements = emitter.measure(request)
+    measurements = [*emitter.measure(request), *(_time_pipeline(request, manifest, samples) if samples else ())]
     return [_summarise(request.bundle, manifest, measurement) for measurement in measurements]
 
 
@@ -127,7 +156,9 @@ def _summarise(bundle: Path, manifest: Manifest, measurement: Measurement) -> Va
     return VariantTimes(
         bundle=bundle,
         target=manifest.target.id,
-        variant=manifest.label(measurement.component, measurement.variant),
+        variant=measurement.variant
+        if measurement.component == WHOLE
+        else manifest.label(measurement.component, measurement.variant),
         opening=opening,
         latency=latency,
         baseline_opening=plain_opening,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from pathlib import Path
 
@@ -54,6 +54,7 @@ def build(request: BuildRequest, workspace: Workspace, listener: Listener) -> Bu
     parts = run_each(lambda part: _build_component(part, workspace, listener), prepared.parts, workspace.executor)
     reporter = Reporter(listener, prepared.title)
     prepared = replace(prepared, parts=tuple(part.prepared for part in parts))  # what was settled on the way
+    parts = _share_contexts(parts, request.together, workspace, reporter)
     parts = _share_weights(parts, workspace, reporter)
     bundle = BuiltBundle(
         prepared=prepared,
@@ -87,6 +88,17 @@ def build(request: BuildRequest, workspace: Workspace, listener: Listener) -> Bu
             part.prepared.label(name): choice for part in parts for name, choice in part.prepared.decisions.items()
         },
     )
+
+
+def _share_contexts(
+    parts: list[BuiltPart], together: Sequence[str], workspace: Workspace, reporter: Reporter
+) -> list[BuiltPart]:
+    """The components, with what was compiled for those `together` in one file where that is smaller."""
+    if not together:
+        return parts
+    from bundler.pipeline.contexts import share_contexts  # noqa: PLC0415 - see above
+
+    return share_contexts(parts, together, workspace, reporter)
 
 
 def _share_weights(parts: list[BuiltPart], workspace: Workspace, reporter: Reporter) -> list[BuiltPart]:
@@ -130,7 +142,8 @@ def _run_steps(prepared: Prepared, workspace: Workspace, listener: Listener) -> 
 def _find_accuracies(part: BuiltPart, summary: BuildSummary) -> Iterator[AccuracyResult]:
     runs = [run for run in summary.runs if run.component == part.prepared.plan.name]
     for found in find_accuracies(part.prepared.plan, part.outcomes, runs):
-        yield replace(found, variant=part.prepared.label(found.variant))
+        place = "compiled alone" if found.variant in part.partners else found.place
+        yield replace(found, variant=part.prepared.label(found.variant), place=place)
 
 
 def _placements(prepared: Prepared, outcomes: Mapping[str, StepOutcome]) -> tuple[PlacementResult, ...]:

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from bundler.emitters.contract import BuiltComponent, EmitRequest, Emitter, ProofRequest, Untimed
+from bundler.emitters.contract import PIPELINE, BuiltComponent, EmitRequest, Emitter, ProofRequest, Untimed
 from bundler.emitters.registry import find_emitter
 from bundler.emitters.verified import write_verification
 from bundler.emitters.writing import write_text
@@ -21,6 +21,7 @@ from bundler.model.plan import MODEL
 from bundler.model.proof import Download, Emitted, VariantProof, sum_first_visit
 from bundler.model.runtime import RuntimeConfig
 from bundler.pipeline.built import BuiltBundle, BuiltPart
+from bundler.pipeline.companions import list_companions
 from bundler.pipeline.golden import describe_golden, record_golden
 from bundler.pipeline.judging import METRIC_STAGE
 from bundler.pipeline.measuring import choose_timing, explain_too_slow
@@ -152,7 +153,7 @@ def _emit(request: FinishRequest) -> Emitted:
         format=prepared.format,
         version=prepared.request.version,
         package_name=prepared.request.package_name,
-        pipeline=asked.file if asked else None,
+        pipeline={PIPELINE: asked.file, **list_companions(asked.file, asked.files)} if asked else {},
         pipeline_function=asked.entry.rpartition(":")[2] if asked else "",
         environments=request.workspace.environments,
         reporter=request.reporter,
@@ -255,6 +256,13 @@ def _weigh_models(part: BuiltPart) -> dict[str, int]:
     variants = part.prepared.plan.variants
     artifacts = {part.prepared.label(variant.name): part.model(variant).artifact for variant in variants}
     return {name: artifact.size if artifact else 0 for name, artifact in artifacts.items()}
+
+
+def _count_model_bytes(parts: Sequence[BuiltPart]) -> int:
+    """Bytes of the preferred variants' models, files of equal content once."""
+    models = [part.model(part.prepared.plan.variants[0]).artifact for part in parts]
+    files = {record.sha256: record.size for model in models if model is not None for record in model.files}
+    return sum(files.values())
 
 
 def _weigh_downloads(request: FinishRequest, downloads: Sequence[Download]) -> Iterator[tuple[str, str, int]]:
@@ -362,7 +370,7 @@ def _summarize(
         unproven={label(record.component, record.variant): record.reason for record in records if not record.passed},
         verified=tuple(describe_verification(manifest.proof)),
         bundle_bytes=size,
-        model_bytes=sum(next(iter(_weigh_models(part).values())) for part in request.bundle.parts),
+        model_bytes=_count_model_bytes(request.bundle.parts),
         notes=tuple(list_notes(request.bundle.parts, emitted.notes)),
         golden=manifest.sole.golden if manifest.sole else None,
         reservations=manifest.reservations,

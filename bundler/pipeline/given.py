@@ -9,7 +9,9 @@ from pathlib import Path
 from bundler.execution.executor import Source
 from bundler.execution.sources import digest_source
 from bundler.model.plan import CALIBRATION, METRIC, SAMPLES
+from bundler.model.state import StateLink
 from bundler.pipeline.data import DataArgument, check_used, read_argument
+from bundler.pipeline.initial_values import open_initial_values
 from bundler.pipeline.requests import BuildRequest
 from bundler.pipeline.sample_shapes import read_first_shapes
 from bundler.pipeline.sources import is_reference
@@ -21,11 +23,14 @@ from bundler.stages.export_huggingface.spec import ENVIRONMENT as EXPORTER
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GivenData:
-    """What the user gave beside the model: files as sources, and what planning needs to know of them."""
+    """What the user gave beside the model: files as sources, and what planning needs to know of them. `state` has the
+    links with the roles of the files that they begin with.
+    """
 
     sources: Mapping[str, Source]
     samples: DataRequest | None
     calibration: DataRequest | None
+    state: tuple[StateLink, ...] = ()
 
 
 def source_environments(request: BuildRequest) -> tuple[str, ...]:
@@ -60,12 +65,14 @@ def read_given(request: BuildRequest, profile: TargetProfile, workspace: Workspa
     metric = profile.accuracy.metric
     if metric is not None and metric.python is not None:
         sources[METRIC] = digest_source(Path(metric.python.rpartition(":")[0]), (), workspace.cache)
+    state, initial = open_initial_values(request.state, workspace.cache)
     requests = {role: _data_request(role, argument) for role, argument in arguments.items()}
     samples = requests.get(SAMPLES)
     return GivenData(
-        sources=sources,
+        sources={**sources, **initial},
         samples=None if samples is not None and samples.synthetic else samples,
         calibration=requests.get(CALIBRATION),
+        state=state,
     )
 
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Literal
 
+from bundler.model.golden_inputs import Weakness
 from bundler.model.manifest import GoldenOutput, GoldenRecord
 from bundler.model.plan import ComponentPlan
 from bundler.model.results import StepOutcome
 from bundler.model.runtime import RuntimeComponent
-from bundler.planning.data import EVALUATION
+from bundler.planning.data import CALIBRATED, EVALUATION
 from bundler.stages.record_golden.spec import Facts
 
 NOT_HELD = "the profile sets no limit for it"
@@ -36,10 +37,19 @@ def record_golden(
             )
             for known in facts.references
         ),
-        weaknesses=facts.weaknesses,
+        weaknesses=(*facts.weaknesses, *_find_overlap(plan)),
         inputs=_kind(plan, facts),
         judging=judging.read_facts(Facts).samples if judging is not None else 0,
+        stream=bool(plan.state),
     )
+
+
+def _find_overlap(plan: ComponentPlan) -> Iterator[Weakness]:
+    """A stream cannot be split into steps that calibrate and others that judge."""
+    steps = {step.id: step for step in plan.steps}
+    calibrated, judged = steps.get(CALIBRATED), steps[plan.golden]
+    if plan.state and calibrated is not None and calibrated.inputs.get("samples", "") == judged.inputs.get("samples"):
+        yield Weakness(kind="calibrates", name="", text="the steps that judge the model calibrate it, too")
 
 
 def _kind(plan: ComponentPlan, facts: Facts) -> Literal["samples", "seeded", "like-samples"]:
@@ -50,9 +60,11 @@ def _kind(plan: ComponentPlan, facts: Facts) -> Literal["samples", "seeded", "li
 
 def describe_golden(golden: GoldenRecord) -> str:
     """The content of `golden/`, for whoever gets the bundle."""
-    count = f"{golden.samples} {{}}{'' if golden.samples == 1 else 's'}"
+    count = f"{golden.samples} {{}}{'' if golden.samples == 1 else 's'}{', the steps of one stream' * golden.stream}"
     if golden.inputs == "samples":
-        return f"The golden set holds {count.format('sample')} that were given to the build, without their names."
+        what = count.format("sample")
+        given = f"{what}, which were" if golden.stream else f"{what} that were"
+        return f"The golden set holds {given} given to the build, without their names."
     if golden.inputs == "like-samples":
         what = count.format("seeded input")
         return f"The golden set holds {what} and none of the {golden.judging} samples that judged the build."

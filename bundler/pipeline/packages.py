@@ -11,7 +11,7 @@ import mmap
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import parse_qsl
+from urllib.parse import parse_qsl, quote
 
 from bundler.model.errors import ModelError, UsageError
 from bundler.pipeline.package_manifest import PackagedVariant, is_package, list_files, read_components
@@ -67,6 +67,19 @@ def parse_package(text: str) -> PackageReference:
     if len(options) != len(pairs) or set(options) - {"component", "variant"} or not all(options.values()):
         raise UsageError(f"what stands behind ? in {ascii(text)[:120]} is neither component nor variant", hint=_FORMS)
     return PackageReference(folder=Path(place), **options)
+
+
+def list_packaged(text: str) -> dict[str, str]:
+    """The argument of each component, where one names a package of several models, and none of them; else empty.
+
+    Raises `ModelError` for a package that cannot be read.
+    """
+    if not is_package_argument(text):
+        return {}
+    reference = parse_package(text)
+    names = () if reference.component else tuple(read_components(reference.folder))
+    variant = f"&variant={quote(reference.variant)}" if reference.variant else ""
+    return {name: f"{reference.folder}?component={quote(name)}{variant}" for name in names} if len(names) > 1 else {}
 
 
 def find_model(reference: PackageReference) -> PackageModel:

@@ -35,7 +35,9 @@ from bundler.profiles.methods import AUTO, METHODS, NONE
 from bundler.profiles.schema import TargetProfile, Variant
 from bundler.providers.registry import find_provider
 from bundler.stages.measure_metric.spec import Facts as MetricFacts
+from bundler.stages.prepare_data.spec import SPEC as PREPARE_DATA
 from bundler.stages.prepare_data.spec import Facts as DataFacts
+from bundler.stages.record_golden.spec import SPEC as RECORD_GOLDEN
 from bundler.stages.record_golden.spec import Facts as GoldenFacts
 from bundler.stages.time_model.spec import Facts as TimedFacts
 from bundler.support.platforms import SYSTEMS, python_machines
@@ -147,8 +149,8 @@ class _Search:
             attempts=tuple(_mark(attempt, chosen) for attempt in attempts),
             timing=timing,
             how=how,
-            held_out=_count(trials, GoldenFacts, EVALUATION) or _count(trials, GoldenFacts, GOLDEN),
-            calibration=_count(trials, DataFacts, CALIBRATED),
+            held_out=_count(trials, EVALUATION) or _count(trials, GOLDEN),
+            calibration=_count(trials, CALIBRATED),
             reason=reason,
         )
 
@@ -297,12 +299,13 @@ def _is_estimated(variant: Variant) -> bool:
     return is_accelerated(variant)
 
 
-def _count(trials: Sequence[_Trial], facts: type[GoldenFacts | DataFacts], step: str) -> int:
+def _count(trials: Sequence[_Trial], step: str) -> int:
     """Samples of the set that this step made, over all attempts the most: a method that does not round is judged on
-    fewer.
+    fewer. Calibration data are prepared, or recorded where they are a stream.
     """
     outcomes = [trial.outcomes[step] for trial in trials if step in trial.outcomes]
-    return max((outcome.read_facts(facts).samples for outcome in outcomes), default=0)
+    kinds = {PREPARE_DATA.name: DataFacts, RECORD_GOLDEN.name: GoldenFacts}
+    return max((outcome.read_facts(kinds[outcome.stage]).samples for outcome in outcomes), default=0)
 
 
 def _nothing_holds(prepared: Prepared, variant: Variant, trials: Sequence[_Trial]) -> GateError:

@@ -14,7 +14,7 @@ from bundler.emitters.contract import Runnable
 from bundler.emitters.registry import check_format, find_writer
 from bundler.execution.executor import Source
 from bundler.model.attempts import Frontier, RecordedChoice
-from bundler.model.errors import BundlerError, UsageError
+from bundler.model.errors import BundlerError, ProfileError, UsageError
 from bundler.model.events import Listener, Reporter, ignore
 from bundler.model.facts import ModelFacts
 from bundler.model.plan import MODEL, BuildPlan, ComponentPlan, Decision
@@ -33,6 +33,7 @@ from bundler.profiles.commands import check_commands
 from bundler.profiles.overrides import ORIGIN
 from bundler.profiles.resolve import Resolved, resolve_layers
 from bundler.profiles.schema import TargetProfile
+from bundler.support.text import visible
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -159,6 +160,9 @@ def _prepare_named(request: BuildRequest, name: str, bundle: _BundleContext, lis
     data = read_given(request, resolved.profile, bundle.workspace)
     plan_request = _plan_request(request, data, resolved, bundle.command, name)
     settled = settle_profile(resolved.profile, model.facts, plan_request)
+    _, known = leave_out(resolved.profile)
+    for text in describe_left_out([decision for decision in settled.left_out if decision not in known]):
+        Reporter(listener, title).warn(text)
     return Prepared(
         request=request,
         bundle=bundle.name,
@@ -246,10 +250,30 @@ def _choose_pythons(request: BuildRequest, resolved: Resolved, listener: Listene
     """
     profile = resolved.profile
     if find_writer(profile.bundle.ecosystem, request.format or profile.bundle.format).name == "python":
-        return resolve_layers(request.target, profile_overrides(request))
+        replaced = [text for text in request.overrides if text.startswith("python.versions")]
+        if replaced and not request.project:
+            Reporter(listener, profile.id).warn(f"--python replaces --set {visible(replaced[-1])[:200]}")
+        return _fit_pythons(request)
     if not request.project:
         Reporter(listener, profile.id).warn("--python changes nothing here: this bundle is no Python package")
     return resolved
+
+
+def _fit_pythons(request: BuildRequest) -> Resolved:
+    try:
+        return resolve_layers(request.target, profile_overrides(request))
+    except ProfileError as error:
+        reasons = [text.partition(": ")[2] for text in error.details if text.startswith(_SET_PYTHONS)]
+        if len(reasons) < len(error.details) or not reasons:
+            raise
+        given = "python" if request.project else "--python"
+        raise UsageError(
+            f"{given} {', '.join(request.python)} does not fit: {reasons[0]}", hint=f"for example {given} 3.12"
+        ) from error
+
+
+_SET_PYTHONS = "--set python.versions"
+"""How errors of a profile name the setting that the Pythons of a request become."""
 
 
 def _check_device(request: BuildRequest, profile: TargetProfile, workspace: Workspace, listener: Listener) -> None:
@@ -315,7 +339,7 @@ def _plan_request(
         synthetic_count=request.synthetic_count,
         seed=request.seed,
         golden=request.golden,
-        state=request.state,
+        state=data.state,
         command=command,
         project=request.project,
     )

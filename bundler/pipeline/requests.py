@@ -32,18 +32,32 @@ MAXIMUM_NAME = 64
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PipelineMetric:
+    """The user's function `entry` of `file`, which gives a number for all answers: at least `least`, and at most `drop`
+    below that for the original models' answers. None is no limit.
+    """
+
+    file: Path
+    entry: str
+    least: float | None = None
+    drop: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PipelineRequest:
     """The user's function `entry` of `file`, which runs all components on each file of the folder `samples`. At least a
     share `least` of its answers must equal those with the original models: two numbers do if they differ by no more
-    than `absolute` and `relative` times the original's.
+    than `absolute` and `relative` times the original's. It reads `files`, which lie beside its own or below.
     """
 
     file: Path
     entry: str
     samples: Path
+    files: tuple[Path, ...] = ()
     least: float = 1.0
     absolute: float = 1e-3
     relative: float = 1e-2
+    metric: PipelineMetric | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,8 +150,9 @@ class BuildRequest:
         Option(
             "--state",
             metavar="INPUT=OUTPUT",
-            help="An output that is an input of the next call (h0=hn, or h0=hn,initial=0.5; else it begins with "
-            "zeros). The samples are then the steps of one stream, without this input. May be given several times; "
+            help="An output that is an input of the next call, which begins with zeros: h0=hn, or with another value "
+            "h0=hn,initial=0.5 or h0=hn,initial=start.npy; past_k=present_k,grows=2 becomes longer along axis 2 with "
+            "each call. The samples are then the steps of one stream, without this input. May be given several times; "
             "with several models it is that of each that has both names, or of one, as MODEL:INPUT=OUTPUT.",
             read=parse_state,
             show=show_state,
@@ -293,7 +308,9 @@ def check_clashes(requests: Iterable[BuildRequest]) -> None:
             raise UsageError(
                 f"{seen[key].where}{seen[key].subject} and {request.where}{request.subject} would both become "
                 f"{key[0]}-{request.target}",
-                hint="build them one by one with --name, or give each a name in bundler.toml",
+                hint=f"give each a name of its own in {request.project}"
+                if request.project
+                else "build them one by one with --name, or give each a name in bundler.toml",
             )
         seen[key] = request
 

@@ -58,7 +58,8 @@ class AccuracyResult:
     what it was held to. `unjudged` counts the outputs that no comparison could fail; `in_place_of` names the provider
     for which another ran the model in this comparison, empty where it was the variant's own. `place` says where the
     bundle's own runtime ran, where these are its figures (`in Chromium 143`). `device_limit` is what the device is held
-    to, and `rounding` what it computes in, where that is another limit than `limit`.
+    to, and `rounding` what it computes in, where that is another limit than `limit`. Samples that are steps of a
+    `stream` may drift: the lowest SQNR of the first and of the last quarter of them, where the last is clearly lower.
     """
 
     variant: str
@@ -78,6 +79,8 @@ class AccuracyResult:
     typical_sqnr_db: float | None = None
     device_limit: Tolerance | None = None
     rounding: str = ""
+    stream: bool = False
+    drift: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

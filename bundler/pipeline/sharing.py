@@ -76,4 +76,4 @@ def _take(part: BuiltPart, outcome: StepOutcome, made: Mapping[Path, StepOutcome
     shared = {
         name: made[model.path] for name, model in variants.items() if model.entry is not None and model.path in made
     }
-    return replace(part, sharing=outcome, shared=shared) if shared else part
+    return part.taking(shared, outcome) if shared else part

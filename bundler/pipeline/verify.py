@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
@@ -12,6 +13,7 @@ from bundler.model.errors import UsageError, VerificationError
 from bundler.model.events import Listener
 from bundler.model.manifest import Manifest
 from bundler.model.paths import check_path_text
+from bundler.model.proof import VariantProof
 from bundler.pipeline.results import DigestResult, VerifyResult
 from bundler.pipeline.workspace import Workspace
 from bundler.planning.settle import LEFT_OUT
@@ -66,6 +68,7 @@ def verify(
     """
     integrity, manifest = check_bundle(bundle, digest)
     proofs = find_emitter(manifest.ecosystem).prove(workspace.request_proof(bundle, listener, on))
+    _check_named(bundle, manifest, proofs)
     failed = [proof for proof in proofs if proof.passed is False]
     if failed:
         raise VerificationError(
@@ -94,6 +97,24 @@ def verify(
         left_out=find_left_out(manifest),
         shortfalls=manifest.shortfalls,
     )
+
+
+def _check_named(bundle: Path, manifest: Manifest, proofs: Sequence[VariantProof]) -> None:
+    """Raise `VerificationError` where `bundle.json` tells of other variants than the bundle has."""
+    own = {(proof.component, proof.variant) for proof in proofs}
+    named = {(component.name, variant.name) for component in manifest.components for variant in component.variants}
+    if own != named:
+        lines = [f"runtime.json alone has {'/'.join(pair)}" for pair in sorted(own - named)]
+        lines += [f"bundle.json alone has {'/'.join(pair)}" for pair in sorted(named - own)]
+        raise VerificationError(
+            f"{bundle}: bundle.json and runtime.json do not belong together",
+            details=tuple(lines[:_MAX_NAMED]),
+            hint="build it again: what bundle.json says was found of other models",
+        )
+
+
+_MAX_NAMED: Final = 5
+"""Variants that a message names."""
 
 
 def find_left_out(manifest: Manifest) -> tuple[str, ...]:

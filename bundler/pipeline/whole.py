@@ -10,13 +10,16 @@ from bundler.emitters.python.names import RESERVED_INPUTS, RESERVED_OUTPUTS, mak
 from bundler.execution.sources import Source, digest_source, source_of
 from bundler.model.errors import GateError, UsageError
 from bundler.model.events import Reporter
-from bundler.model.manifest import PipelineRecord
+from bundler.model.manifest import PipelineMetricRecord, PipelineRecord
 from bundler.model.plan import MODEL, Step, VariantPlan
 from bundler.pipeline.built import BuiltPart
-from bundler.pipeline.prepare import PreparedBundle
-from bundler.pipeline.requests import PipelineRequest
+from bundler.pipeline.companions import list_companions
+from bundler.pipeline.prepare import Prepared, PreparedBundle
+from bundler.pipeline.requests import PipelineMetric, PipelineRequest
 from bundler.pipeline.workspace import Workspace
+from bundler.stages.measure_metric.spec import Facts as MetricFacts
 from bundler.stages.run_pipeline.spec import SPEC, Facts
+from bundler.verification.metric import MetricGate, check_metric
 
 _SESSION = ("providers", "session", "session_config", "disabled_optimizers")
 """Options of a comparison that say how the variant's session is created here."""
@@ -29,6 +32,11 @@ class _Choice:
     name: str
     variants: Mapping[str, VariantPlan]
     comparisons: Mapping[str, Step]
+
+    @property
+    def elsewhere(self) -> tuple[str, ...]:
+        """Components that only emulation can run here: the pipeline is not run with these variants."""
+        return tuple(name for name, step in self.comparisons.items() if step.options.get("plugins"))
 
 
 def judge_pipeline(
@@ -44,25 +52,38 @@ def judge_pipeline(
         return ()
     sources = _find_sources(asked, parts, workspace)
     records = []
-    for choice in _list_choices(parts):
-        elsewhere = [name for name, step in choice.comparisons.items() if step.options.get("plugins")]
+    for choice in _list_choices(prepared.parts):
+        elsewhere = choice.elsewhere
         if elsewhere:
             reporter.say(f"your pipeline was not run with variant {choice.name}: {elsewhere[0]} runs in emulation here")
             continue
-        step = _make_step(asked, choice, parts)
+        step = _make_step(asked, choice, prepared.parts)
         models = {
             f"{part.prepared.plan.name}/{step_id}": source_of(part.outcomes[step_id])
             for part in parts
-            for step_id in [choice.comparisons[part.prepared.plan.name].inputs["model"]]
+            for step_id in (choice.comparisons[part.prepared.plan.name].inputs["model"], part.prepared.plan.golden)
             if step_id in part.outcomes
         }
         found = workspace.executor.execute((step,), {**sources, **models}, reporter)[step.id].read_facts(Facts)
-        digest = sources["function"].files[0].sha256
-        records.append(_judge(asked, choice.name, found, digest, prepared.title))
+        records.append(_judge(asked, choice.name, found, sources, prepared.title))
     return tuple(records)
 
 
+def list_pipeline_steps(prepared: PreparedBundle) -> tuple[Step, ...]:
+    """The steps that run the request's pipeline here, one for each variant; empty where it names none."""
+    asked = prepared.request.pipeline
+    if asked is None:
+        return ()
+    choices = [choice for choice in _list_choices(prepared.parts) if not choice.elsewhere]
+    return tuple(_make_step(asked, choice, prepared.parts) for choice in choices)
+
+
 def _find_sources(asked: PipelineRequest, parts: tuple[BuiltPart, ...], workspace: Workspace) -> dict[str, Source]:
+    metric = asked.metric
+    if metric is not None and not metric.file.is_file():
+        raise UsageError(
+            f"there is no file {metric.file} with the metric", hint="pipeline.metric.python is relative to bundler.toml"
+        )
     if not asked.file.is_file():
         raise UsageError(
             f"there is no file {asked.file} with the pipeline", hint="pipeline.python is relative to bundler.toml"
@@ -72,34 +93,37 @@ def _find_sources(asked: PipelineRequest, parts: tuple[BuiltPart, ...], workspac
             f"there is no folder {asked.samples} with samples for the pipeline", hint="each file in it is a sample"
         )
     return {
-        "function": digest_source(asked.file, (), workspace.cache),
+        "function": digest_source(asked.file, list_companions(asked.file, asked.files).values(), workspace.cache),
         "samples": digest_source(asked.samples, (), workspace.cache),
+        **({"metric": digest_source(metric.file, (), workspace.cache)} if metric else {}),
         **{f"{part.prepared.plan.name}/{MODEL}": part.prepared.sources[MODEL] for part in parts},
     }
 
 
-def _list_choices(parts: tuple[BuiltPart, ...]) -> Iterator[_Choice]:
+def _list_choices(parts: tuple[Prepared, ...]) -> Iterator[_Choice]:
     """For each name of a variant, that variant of each component, or its last, which runs everywhere."""
-    names = dict.fromkeys(variant.name for part in parts for variant in part.prepared.plan.variants)
+    names = dict.fromkeys(variant.name for part in parts for variant in part.plan.variants)
     for name in names:
         variants = {}
         comparisons = {}
         for part in parts:
-            plan = part.prepared.plan
+            plan = part.plan
             variant = next((variant for variant in plan.variants if variant.name == name), plan.variants[-1])
             variants[plan.name] = variant
             comparisons[plan.name] = plan.step(variant.comparisons[-1])
         yield _Choice(name=name, variants=variants, comparisons=comparisons)
 
 
-def _make_step(asked: PipelineRequest, choice: _Choice, parts: tuple[BuiltPart, ...]) -> Step:
-    names = [part.prepared.plan.name for part in parts]
+def _make_step(asked: PipelineRequest, choice: _Choice, parts: tuple[Prepared, ...]) -> Step:
+    names = [part.plan.name for part in parts]
     return Step(
         id=f"pipeline/{choice.name}",
         stage=SPEC.name,
         inputs={
             "function": "function",
             "samples": "samples",
+            **({"metric": "metric"} if asked.metric else {}),
+            **{f"golden.{part.plan.name}": f"{part.plan.name}/{part.plan.golden}" for part in parts if part.plan.state},
             **{f"original.{name}": f"{name}/{MODEL}" for name in names},
             **{f"model.{name}": f"{name}/{choice.comparisons[name].inputs['model']}" for name in names},
         },
@@ -107,6 +131,7 @@ def _make_step(asked: PipelineRequest, choice: _Choice, parts: tuple[BuiltPart, 
             "entry": asked.entry,
             "absolute": asked.absolute,
             "relative": asked.relative,
+            **({"metric": asked.metric.entry} if asked.metric else {}),
             "components": [_describe_component(part, choice) for part in parts],
         },
         title=f"Run your pipeline with variant {choice.name}",
@@ -114,9 +139,9 @@ def _make_step(asked: PipelineRequest, choice: _Choice, parts: tuple[BuiltPart, 
     )
 
 
-def _describe_component(part: BuiltPart, choice: _Choice) -> dict[str, Any]:
+def _describe_component(part: Prepared, choice: _Choice) -> dict[str, Any]:
     """The component's ports as the loader of a Python bundle names them, and its session."""
-    plan, signature = part.prepared.plan, part.prepared.facts.signature
+    plan, signature = part.plan, part.facts.signature
     inputs = [port.name for port in signature.inputs]
     outputs = [port.name for port in signature.outputs]
     options = choice.comparisons[plan.name].options
@@ -128,25 +153,55 @@ def _describe_component(part: BuiltPart, choice: _Choice) -> dict[str, Any]:
     }
 
 
-def _judge(asked: PipelineRequest, variant: str, found: Facts, digest: str, title: str) -> PipelineRecord:
-    if found.equal < asked.least * found.samples:
-        raise GateError(
-            f"{title}: your pipeline answers otherwise with variant {variant} than with the original models",
-            details=(
-                f"{found.equal} of {found.samples} answers are equal, and {asked.least:.0%} have to be",
-                *found.differences,
-            ),
-            hint="choose another precision for the component that answers otherwise, or widen pipeline.least, "
-            "pipeline.absolute or pipeline.relative",
-        )
-    return PipelineRecord(
+def _judge(
+    asked: PipelineRequest, variant: str, found: Facts, sources: Mapping[str, Source], title: str
+) -> PipelineRecord:
+    digests = {file.path: file.sha256 for file in sources["function"].files}
+    record = PipelineRecord(
         variant=variant,
-        function=f"{asked.file.name}:{asked.entry.rpartition(':')[2]}",
-        sha256=digest,
+        function=_name_function(asked),
+        sha256=digests.pop(asked.file.name),
+        files=digests,
         samples=found.samples,
         equal=found.equal,
         least=asked.least,
         max_absolute=found.max_absolute,
         absolute=asked.absolute,
         relative=asked.relative,
+        uncalled=found.uncalled,
+        unnoticed=found.unnoticed,
+        metric=_record_metric(asked.metric, found, sources),
     )
+    missed = [f"{found.equal} of {found.samples} answers are equal, and {asked.least:.0%} have to be"]
+    missed = missed if found.equal < asked.least * found.samples else []
+    if record.metric is not None:
+        measured = MetricFacts(value=record.metric.value, reference=record.metric.reference, samples=found.samples)
+        gate = MetricGate(least=record.metric.least, drop=record.metric.drop)
+        missed += check_metric(f"metric {record.metric.function}", measured, gate)
+    if missed:
+        raise GateError(
+            f"{title}: your pipeline answers otherwise with variant {variant} than with the original models",
+            details=(*missed, *found.differences),
+            hint="choose another precision for the component that answers otherwise, or widen pipeline.least, "
+            "pipeline.absolute, pipeline.relative or the limits of pipeline.metric",
+        )
+    return record
+
+
+def _record_metric(
+    metric: PipelineMetric | None, found: Facts, sources: Mapping[str, Source]
+) -> PipelineMetricRecord | None:
+    if metric is None or found.value is None or found.reference is None:
+        return None
+    return PipelineMetricRecord(
+        function=_name_function(metric),
+        sha256=sources["metric"].files[0].sha256,
+        value=found.value,
+        reference=found.reference,
+        least=metric.least,
+        drop=metric.drop,
+    )
+
+
+def _name_function(given: PipelineRequest | PipelineMetric) -> str:
+    return f"{given.file.name}:{given.entry.rpartition(':')[2]}"

@@ -166,12 +166,12 @@ def _plan_stream(
                 hint="give a folder of .npz files, one for each step in order, or one .npz with a leading step axis",
             )
     options = {**fixing.options(), "state": encode(state)}
-    steps = [_record_stream(GOLDEN, samples, options, seeds)]
+    steps = [_record_stream(GOLDEN, samples, state, options, seeds)]
     notes = _STREAM if samples is not None else ()
     if calibration is not None and calibration is samples:
         notes = (*notes, _SAME_STEPS)
     if calibration is not None:
-        made = _record_stream(CALIBRATED, calibration, options, replace(seeds, seed=seeds.seed + 1))
+        made = _record_stream(CALIBRATED, calibration, state, options, replace(seeds, seed=seeds.seed + 1))
         reason = "quantisation ranges are computed from a stream and its states"
         steps.append(replace(made, title="Record the calibration data", reason=reason))
     return DataPlan(
@@ -189,13 +189,19 @@ _SAME_STEPS = Note(
 _STREAM = (Note(text="the samples are the steps of one stream, in order; they ship in the bundle's golden set"),)
 
 
-def _record_stream(step: str, given: DataRequest | None, options: Mapping[str, Any], seeds: Seeds) -> Step:
+def _record_stream(
+    step: str, given: DataRequest | None, state: Sequence[StateLink], options: Mapping[str, Any], seeds: Seeds
+) -> Step:
     plain = given.plain if given is not None else ""
     amount = {"max_samples": STREAM_STEPS} if plain else {"seed": seeds.seed, "count": SYNTHETIC_STEPS}
     return Step(
         id=step,
         stage="record_golden",
-        inputs={"model": MODEL, **({"samples": plain} if plain else {})},
+        inputs={
+            "model": MODEL,
+            **({"samples": plain} if plain else {}),
+            **{link.file: link.file for link in state if link.initial == "file"},
+        },
         options={**options, **amount},
         reason="reference outputs of the original model",
     )

@@ -4,13 +4,15 @@ building machine makes the same plan.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from bundler.model.facts import ModelFacts
 from bundler.model.plan import HOST, MODEL, ComponentPlan, Decision, Step
 from bundler.model.requirements import FIXED_BY
-from bundler.model.state import check_state
+from bundler.model.signature import Signature
+from bundler.model.stage import Note
+from bundler.model.state import StateLink, check_state, doubt_state
 from bundler.planning.compile import device_environments
 from bundler.planning.data import (
     GOLDEN,
@@ -75,9 +77,13 @@ def make_plan(settled: SettledProfile, request: PlanRequest) -> ComponentPlan:
         ),
         gates={**exact, **{step: gate for variant in variants for step, gate in variant.gates.items()}},
         fixed_sizes=settled.fixed,
-        notes=(*settled.notes, *data.notes),
+        notes=(*settled.notes, *data.notes, *_state_notes(facts.signature, request.state)),
         state=request.state,
     )
+
+
+def _state_notes(signature: Signature, links: Sequence[StateLink]) -> tuple[Note, ...]:
+    return tuple(Note(text=text, level="warning") for text in doubt_state(signature, links))
 
 
 def _plan_data(settled: SettledProfile, request: PlanRequest, methods: Mapping[str, str]) -> DataPlan:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from bundler.model.errors import ProfileError
+from bundler.model.errors import ProfileError, UsageError
 from bundler.model.facts import ModelFacts
 from bundler.model.fixing import Fixing, fix_signature, split_sizes
 from bundler.model.plan import Decision
 from bundler.model.requirements import FixedSize
 from bundler.model.stage import Note
+from bundler.model.state import StateLink
 from bundler.planning.compile import plan_compilation
 from bundler.planning.fit import find_free_sizes
+from bundler.planning.growth import check_growth, explain_static
 from bundler.planning.presets import PRESETS
 from bundler.planning.ranges import apply_ranges
 from bundler.planning.request import PlanRequest
@@ -55,9 +58,10 @@ def settle_profile(profile: TargetProfile, facts: ModelFacts, request: PlanReque
     """Settle the resolved `profile` for a build of this model.
 
     Raises `ProfileError` if no variant is left, and `UsageError` for dimensions that the model lacks, for
-    incompatible shapes, and for ranges that no provider supports.
+    incompatible shapes, for ranges that no provider supports, and for states that grow where no variant can.
     """
     profile, left_out = leave_out(profile)
+    profile, static = _leave_static_out(profile, request.state)
     if request.calibration is not None and not facts.quantized:
         profile = _apply_recipe(profile)
     profile = _apply_preset(profile)
@@ -68,17 +72,25 @@ def settle_profile(profile: TargetProfile, facts: ModelFacts, request: PlanReque
         own_shapes=request.own_shapes,
     )
     sizes = settle_sizes(facts, profile, given, request.asker)
+    check_growth(request.state, sizes.fixed)
     fixed_facts = replace(facts, signature=fix_signature(facts.signature, sizes.fixed))
     profile = apply_ranges(profile, fixed_facts.signature, sizes.ranges)
     variants = tuple(_settle_compile(variant, fixed_facts) for variant in profile.variants)
     return SettledProfile(
         profile=profile.model_copy(update={"variants": variants}),
-        left_out=left_out,
+        left_out=(*left_out, *static),
         facts=fixed_facts,
         fixed=sizes.fixed,
         fixing=replace(split_sizes(facts.signature, sizes.fixed), ranges=sizes.ranges),
         size_decisions=size_decisions(facts.signature, sizes),
-        notes=size_notes(fixed_facts, profile, sizes.fixed, given.shapes, request.asker),
+        notes=size_notes(
+            fixed_facts,
+            profile,
+            sizes.fixed,
+            given.shapes,
+            request.asker,
+            grows=any(link.grows is not None for link in request.state),
+        ),
     )
 
 
@@ -108,6 +120,24 @@ def leave_out(profile: TargetProfile) -> tuple[TargetProfile, tuple[Decision, ..
         for variant in gone
     )
     return profile.model_copy(update={"variants": kept}), decisions
+
+
+def _leave_static_out(profile: TargetProfile, state: Sequence[StateLink]) -> tuple[TargetProfile, tuple[Decision, ...]]:
+    """`profile` without the variants that cannot run states that grow, and a decision for each."""
+    reasons = {variant.name: explain_static(variant, state) for variant in profile.variants}
+    decisions = tuple(
+        Decision(subject=f"variant {name}", choice=LEFT_OUT, reason=reason)
+        for name, reason in reasons.items()
+        if reason
+    )
+    if len(decisions) == len(profile.variants):
+        raise UsageError(
+            f"no variant of {profile.id} can run a state that grows",
+            details=tuple(f"{name}: {reason}" for name, reason in reasons.items()),
+            hint="choose a target that takes dynamic sizes, or a model whose state has a fixed size, such as a window",
+        )
+    kept = tuple(variant for variant in profile.variants if not reasons[variant.name])
+    return (profile.model_copy(update={"variants": kept}) if decisions else profile), decisions
 
 
 def explain_left_out(variant: Variant) -> str:

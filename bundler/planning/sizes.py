@@ -150,15 +150,17 @@ def size_notes(
     fixed: Sequence[FixedSize],
     shapes: Mapping[str, Shape],
     asker: Asker = NOBODY,
+    *,
+    grows: bool = False,
 ) -> tuple[Note, ...]:
     """Notes on sizes chosen by the target, on sizes that a given shape fixes in other inputs too, and on variants that
-    run nodes with dynamic sizes on the CPU. `facts` have the fixed sizes.
+    run nodes with dynamic sizes on the CPU, which stay so where a state `grows`. `facts` have the fixed sizes.
     """
     chosen = [size for size in fixed if size.by == "target"]
     return (
         *([_describe_chosen(chosen, profile, asker)] if chosen else []),
         *(_describe_shared(size, shapes) for size in fixed if size.by == "user" and _is_shared(size, shapes)),
-        *_describe_left(facts, profile, asker),
+        *_describe_left(facts, profile, asker, grows=grows),
     )
 
 
@@ -197,14 +199,15 @@ def _show(name: str) -> str:
     return name if name.isprintable() and len(name) <= _LONGEST else repr(name)[:_LONGEST]
 
 
-def _describe_left(facts: ModelFacts, profile: TargetProfile, asker: Asker) -> list[Note]:
+def _describe_left(facts: ModelFacts, profile: TargetProfile, asker: Asker, *, grows: bool) -> list[Note]:
     free = find_free_sizes(facts)
     leaving = [variant for variant in profile.variants if judge_free_sizes(variant) == "cpu"] if free else []
     example = describe_example(suggest_options(facts.signature, asker), asker.project)
+    remedy = "a state that grows keeps them so" if grows else f"fix them, {example}"
     return [
         Note(
             text=f"variant {variant.name}: {find_provider(variant.providers[0].name).title} runs nodes with dynamic "
-            f"sizes on the CPU ({'; '.join(free[:3])}); fix them, {example}",
+            f"sizes on the CPU ({'; '.join(free[:3])}); {remedy}",
             level="warning",
         )
         for variant in leaving

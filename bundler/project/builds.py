@@ -64,6 +64,7 @@ def plan_picked(found: Picked, settings: Settings, listener: Listener) -> list[P
     """Plan them with what the lock pins and decided; it is not brought up to date, for nothing is built."""
     from bundler.pipeline.batch import plan_all  # noqa: PLC0415 - as above
 
+    check_clashes(found.requests)
     lock = found.lock
     requests = _with_decisions(found.picked, lock, locked=False) if lock else found.picked
     with open_workspace(

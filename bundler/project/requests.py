@@ -10,16 +10,24 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from bundler.model.confinement import refuse_path
 from bundler.model.errors import UsageError
 from bundler.model.options import find_options
 from bundler.model.state import StateLink, make_link
 from bundler.pipeline.data import SYNTHETIC
-from bundler.pipeline.requests import BuildRequest, PipelineRequest, combine_requests, locate_function
+from bundler.pipeline.requests import (
+    BuildRequest,
+    PipelineMetric,
+    PipelineRequest,
+    combine_requests,
+    locate_function,
+)
 from bundler.pipeline.sources import PREFIX
 from bundler.project.fitting import check_fit
 from bundler.project.load import LoadedProject, component_overrides, overrides_for
 from bundler.project.positions import Key
 from bundler.project.schema import ComponentModel, Pipeline, ProjectBundle, ProjectModel, State
+from bundler.project.schema import PipelineMetric as GivenMetric
 from bundler.support.reads import announce_look
 
 _FIELDS = {field.name for field in fields(BuildRequest)}
@@ -63,21 +71,37 @@ def _request_of(
         request = combine_requests(parts, entry.name, entry.together)
     except UsageError as error:
         raise UsageError(f"{loaded.place(place)}: {error.message}", details=error.details, hint=error.hint) from error
-    return replace(request, origin=loaded.place(place), pipeline=_read_pipeline(loaded, entry.pipeline))
+    return replace(request, origin=loaded.place(place), pipeline=_read_pipeline(loaded, place, entry.pipeline))
 
 
-def _read_pipeline(loaded: LoadedProject, given: Pipeline | None) -> PipelineRequest | None:
+def _read_pipeline(loaded: LoadedProject, place: Key, given: Pipeline | None) -> PipelineRequest | None:
     if given is None:
         return None
-    file, entry = locate_function(given.python, loaded.root)
+    file, entry = _locate_function(loaded, (*place, "pipeline", "python"), given.python)
     return PipelineRequest(
         file=file,
         entry=entry,
         samples=loaded.root / given.samples,
-        least=given.least,
+        files=tuple(loaded.root / name for name in given.files),
+        least=given.least if given.least is not None else float(given.metric is None),
         absolute=given.absolute,
         relative=given.relative,
+        metric=_read_metric(loaded, (*place, "pipeline", "metric", "python"), given.metric),
     )
+
+
+def _read_metric(loaded: LoadedProject, place: Key, given: GivenMetric | None) -> PipelineMetric | None:
+    if given is None:
+        return None
+    file, entry = _locate_function(loaded, place, given.python)
+    return PipelineMetric(file=file, entry=entry, least=given.least, drop=given.drop)
+
+
+def _locate_function(loaded: LoadedProject, place: Key, text: str) -> tuple[Path, str]:
+    try:
+        return locate_function(text, loaded.root)
+    except UsageError as error:
+        raise UsageError(f"{loaded.place(place)}: {error.message}", hint=error.hint) from error
 
 
 def _read_model(loaded: LoadedProject, model: ProjectModel | ComponentModel, place: Key, target: str) -> BuildRequest:
@@ -92,13 +116,25 @@ def _read_model(loaded: LoadedProject, model: ProjectModel | ComponentModel, pla
         samples=_locate_data(loaded, model.samples),
         calibration=_locate_data(loaded, model.calibration),
         preprocessing=loaded.root / model.preprocessing if model.preprocessing else None,
-        state=tuple(_read_link(*link) for link in model.state.items()),
+        state=tuple(_read_link(loaded, (*place, "state", taken), link) for taken, link in model.state.items()),
         **{name: getattr(model, name) for name in _same_fields(model) if name not in _LOCATED},
     )
 
 
-def _read_link(taken: str, link: str | State) -> StateLink:
-    return make_link(taken, link) if isinstance(link, str) else make_link(taken, link.output, link.initial)
+def _read_link(loaded: LoadedProject, place: Key, given: str | State) -> StateLink:
+    """A link whose file is below the folder of the project file: its bytes become part of the bundle."""
+    state = State(output=given) if isinstance(given, str) else given
+    try:
+        link = make_link(str(place[-1]), state.output, state.initial, state.grows)
+    except UsageError as error:
+        raise UsageError(f"{loaded.place(place)}: {error.message}", hint=error.hint) from error
+    refusal = refuse_path(link.file) if link.file else None
+    if refusal:
+        raise UsageError(
+            f"{loaded.place(place)}: the initial value {link.file[:80]!r} of {link.input[:80]!r}: {refusal}",
+            hint="give a .npy file in the folder of the project file, or below it",
+        )
+    return replace(link, file=str(loaded.root / link.file)) if link.file else link
 
 
 def _same_fields(section: BaseModel) -> Iterator[str]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from bundler.model.golden_inputs import GoldenKind
 from bundler.profiles.schema import Accuracy, Budget, GivenShape, Precision
@@ -23,8 +23,14 @@ class State(Section):
 
     output: str = Field(min_length=1)
     """The output."""
-    initial: Annotated[float, Field(allow_inf_nan=False)] | Literal["zeros"] = "zeros"
-    """Every element of the first call's input: a number, or `zeros`."""
+    initial: Annotated[float, Field(allow_inf_nan=False)] | str = "zeros"
+    """The first call's input: a number for every element, `zeros`, or a `.npy` file like `start.npy`, in the folder of
+    the project file or below it. Its array becomes part of the bundle.
+    """
+    grows: int | None = Field(default=None, ge=0)
+    """The axis along which the output is longer than the input, such as that of a decoder's keys and values, counted
+    from 0. The first call's input has the length 0 there, or that of the file.
+    """
 
 
 class ProjectModel(Section):
@@ -54,7 +60,8 @@ class ProjectModel(Section):
     """Shapes to fix, by the name of the input: `{ x = [1, 3, 48, 192] }`; see `--shape` of `bundler build`."""
     state: dict[str, str | State] = {}
     """Outputs that are inputs of the next call, by input: `{ h0 = "hn" }`, or with a first value other than zeros
-    `{ h0 = { output = "hn", initial = 0.5 } }`. The samples are then the steps of one stream.
+    `{ h0 = { output = "hn", initial = 0.5 } }`; keys and values of a decoder are
+    `{ past_k = { output = "present_k", grows = 2 } }`. The samples are then the steps of one stream.
     """
     targets: tuple[str, ...] = ()
     """Targets of this model alone; without it, those of the project."""
@@ -85,12 +92,32 @@ class ComponentModel(Section):
     """Shapes to fix, by the name of the input: `{ x = [1, 3, 48, 192] }`; see `--shape` of `bundler build`."""
     state: dict[str, str | State] = {}
     """Outputs that are inputs of the next call, by input: `{ h0 = "hn" }`, or with a first value other than zeros
-    `{ h0 = { output = "hn", initial = 0.5 } }`. The samples are then the steps of one stream.
+    `{ h0 = { output = "hn", initial = 0.5 } }`; keys and values of a decoder are
+    `{ past_k = { output = "present_k", grows = 2 } }`. The samples are then the steps of one stream.
     """
     precision: Precision = Precision()
     """How this model's numbers are stored and computed, over what targets and `overrides` say."""
     accuracy: Accuracy = Accuracy()
     """The gate of this model, over what targets and the project say."""
+
+
+class PipelineMetric(Section):
+    """Your own measure of what a pipeline answers; higher is better."""
+
+    python: str
+    """A function, as `score.py:words_right`, relative to the project file. It is called with a sequence of samples that
+    have `name`, `sample` (what the pipeline was given), `reference` (its answer with the original models) and `answer`;
+    it returns a number."""
+    least: float | None = Field(default=None, allow_inf_nan=False)
+    """Minimum value."""
+    drop: float | None = Field(default=None, ge=0, allow_inf_nan=False)
+    """Maximum drop of the value below that of the original models' answers."""
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if self.least is None and self.drop is None:
+            raise ValueError("give `least`, `drop`, or both: a metric without a limit judges nothing")
+        return self
 
 
 class Pipeline(Section):
@@ -100,12 +127,18 @@ class Pipeline(Section):
     """The function, as `pipeline.py:run`, relative to the project file. It is given the bundle and a sample."""
     samples: str
     """Folder of samples, relative to the project file. Each file is one: the arrays of an `.npz`, else its path."""
-    least: float = Field(default=1.0, gt=0, le=1)
-    """Share of the answers that must equal those with the original models."""
+    files: tuple[str, ...] = ()
+    """What else the function reads, relative to the project file: Python bundles carry it, and the modules of the
+    function's folder that it imports, beside the function. They lie in that folder or below it.
+    """
+    least: float | None = Field(default=None, gt=0, le=1)
+    """Share of the answers that must equal those with the original models: all, or with a `metric` none."""
     absolute: float = Field(default=1e-3, ge=0, allow_inf_nan=False)
     """How much two numbers may differ and still be equal."""
     relative: float = Field(default=1e-2, ge=0, allow_inf_nan=False)
     """How much more, in parts of the original's number."""
+    metric: PipelineMetric | None = None
+    """Your own measure of the answers, which judges in place of `least` unless both are given."""
 
 
 class ProjectBundle(Section):

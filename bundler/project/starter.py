@@ -6,6 +6,7 @@ import platform
 from pathlib import Path
 
 from bundler.model.errors import UsageError
+from bundler.model.manifest import MANIFEST_NAME
 from bundler.profiles.resolve import resolve_target, target_ids
 from bundler.project.load import FILE_NAME
 from bundler.support.platforms import name_architecture, name_system
@@ -72,7 +73,8 @@ def write_starter(folder: Path, models: tuple[Path, ...], targets: tuple[str, ..
 
 
 def _find_models(folder: Path) -> tuple[Path, ...]:
-    found = tuple(sorted(folder.rglob("*.onnx")))
+    """Those that are no part of a bundle, nor in a hidden folder, such as an environment's."""
+    found = tuple(sorted(path for path in folder.rglob("*.onnx") if not _is_of_others(path, folder)))
     if not found:
         raise UsageError(f"no .onnx file in {folder}", hint="name one: bundler init MODEL")
     if len(found) > MAX_MODELS:
@@ -80,6 +82,11 @@ def _find_models(folder: Path) -> tuple[Path, ...]:
             f"{len(found)} .onnx files below {folder}", hint="name those that you mean: bundler init MODEL…"
         )
     return found
+
+
+def _is_of_others(path: Path, folder: Path) -> bool:
+    parents = path.relative_to(folder).parents[:-1]
+    return any(parent.name.startswith(".") or (folder / parent / MANIFEST_NAME).is_file() for parent in parents)
 
 
 def _relative(model: Path, folder: Path) -> str:

@@ -129,7 +129,8 @@ class Compiler:
     `ranges` are the provider's options for the minimum, optimum and maximum shapes of dynamic inputs: without them, a
     model with dynamic dimensions is compiled on the device. `for_one_system`: the result runs on one operating system
     only, which the stage receives. `check` finds incompatible settings. `toolkit` is set where the device's libraries
-    refuse what a newer compiler wrote.
+    refuse what a newer compiler wrote. A compiler that takes a second model, the input `partner`, and writes one file
+    of both, has in `shared_config` the session configuration with which their sessions take it from each other.
     """
 
     stage: str
@@ -144,6 +145,7 @@ class Compiler:
     for_one_system: bool = False
     check: Check | None = None
     toolkit: Toolkit | None = None
+    shared_config: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

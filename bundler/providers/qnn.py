@@ -304,6 +304,9 @@ PROVIDER = ProviderKnowledge(
         executes=True,
         validation_options=_choose_validation_options,
         toolkit=QAIRT,
+        # ONNX Runtime's documentation, EP Context Design, "EPContext with Weight Sharing"; its own tests of QNN set it
+        # for both sessions when they run such models.
+        shared_config={"ep.share_ep_contexts": "1"},
     ),
     deferral=Deferral(kind="context", thing="QNN context"),
     graph=GraphRules(

@@ -228,6 +228,11 @@ _WRITING = (
     _flag("ep.context_embed_mode", "Write the context into the model.", decided=_CONTEXT),
     _text("ep.context_model_external_initializers_file_name", "File for weights of the rest.", decided=_CONTEXT),
     _text("ep.context_source_model_path", "Model that a context without weights was made from.", decided=_CONTEXT),
+    _flag(
+        "ep.share_ep_contexts",
+        "Sessions take the graphs of one pre-compiled context from each other.",
+        decided="bundler sets it where it compiled components into one context",
+    ),
     _flag("ep.enable_weightless", "Write a context without weights.", decided=_CONTEXT),
 )
 

@@ -19,6 +19,7 @@ from bundler.reporting.downloads import chart_downloads, render_downloads
 from bundler.reporting.figures import word_figures
 from bundler.reporting.frontier import chart_precisions
 from bundler.reporting.models import chart_sizes, count_operators, follow_model
+from bundler.reporting.operators import OPERATORS_NAME, render_operators
 from bundler.reporting.page import Page, Part
 from bundler.reporting.placement import chart_placements, describe_unassigned, stack_providers
 from bundler.reporting.speed import chart_speed
@@ -50,14 +51,19 @@ _LONGEST = 400
 
 
 def write_report(folder: Path, data: ReportData) -> Path:
-    """Write the page, the timings, the log and, if there are any, the downloads into `folder`, each atomically. Returns
-    the path of the page.
+    """Write the page, the timings, the log, the operators and, if there are any, the downloads into `folder`, each
+    atomically. Returns the path of the page.
     """
     folder.mkdir(parents=True, exist_ok=True)
     _write(folder / TIMINGS_NAME, render_timings(data))
     _write(folder / LOG_NAME, "".join(f"{line}\n" for line in data.log))
     if data.downloads:
         _write(folder / DOWNLOADS_NAME, render_downloads(data.downloads))
+    operators = render_operators(data)
+    if operators is not None:
+        _write(folder / OPERATORS_NAME, operators)
+    else:
+        (folder / OPERATORS_NAME).unlink(missing_ok=True)
     page = folder / REPORT_NAME
     _write(page, render_report(data))
     return page

@@ -108,20 +108,17 @@ def _hashes(digest: str) -> list[Entry]:
 
 def _list_models(models: Mapping[str, ModelRecord], config: RuntimeConfig) -> list[Entry]:
     """The model of each component; only where there are several do its references bear the component's name."""
-    return [
-        _model_entry(models[component.name], component, "model" if config.sole else f"model:{component.name}")
-        for component in config.components
-    ]
+    return [_model_entry(models[component.name], component, config) for component in config.components]
 
 
-def _model_entry(model: ModelRecord, component: RuntimeComponent, reference: str) -> Entry:
+def _model_entry(model: ModelRecord, component: RuntimeComponent, config: RuntimeConfig) -> Entry:
     files = {
-        (f"variant:{variant.name}:{record.path}", f"sha256:{record.sha256}")
+        (f"variant:{config.label(component.name, variant.name)}:{record.path}", f"sha256:{record.sha256}")
         for variant in component.variants
         for record in variant.files
     }
     return {
-        "bom-ref": reference,
+        "bom-ref": "model" if config.sole else f"model:{component.name}",
         "type": "machine-learning-model",
         "name": model.name,
         "hashes": _hashes(model.digest),

@@ -18,9 +18,16 @@ from bundler.model.codec import parse_json
 from bundler.model.component_names import check_component_names
 from bundler.model.confinement import find_inside
 from bundler.model.errors import UsageError, VerificationError
-from bundler.model.runtime import SOLE, ProviderEntry, RuntimeComponent, RuntimeConfig, RuntimeVariant
+from bundler.model.runtime import (
+    RUNTIME_SCHEMA,
+    SOLE,
+    ProviderEntry,
+    RuntimeComponent,
+    RuntimeConfig,
+    RuntimeVariant,
+)
 from bundler.model.signature import ValueType
-from bundler.model.upgrading import upgrade_runtime
+from bundler.model.upgrading import OF_ONE_MODEL, upgrade_runtime
 from bundler.profiles.options import CONFIG, SESSION, WEB_SESSION, Rules, index_rules
 from bundler.providers.registry import find_by_runtime_name
 from bundler.providers.values import normalize_value
@@ -33,7 +40,7 @@ MAX_LISTED_FAULTS: Final = 20
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 _VERSION = re.compile(r"[0-9]{1,4}(\.[0-9]{1,6}){1,3}([a-z0-9.]{0,20})")
-SET_BY_BUNDLER: Final = {"graph_optimization_level"}
+SET_BY_BUNDLER: Final = {"graph_optimization_level", "ep.share_ep_contexts"}
 """Options that are not for a profile because bundler itself decides them, and writes them."""
 
 
@@ -59,6 +66,7 @@ def _parse(bundle: Path, path: Path) -> RuntimeConfig:
         if size > MAX_BYTES:
             raise _damaged(bundle, f"runtime.json has {size} bytes, which is more than {MAX_BYTES}")
         data = upgrade_runtime(parse_json(path.read_bytes()))
+        _check_schema(bundle, data)
         return TypeAdapter(RuntimeConfig).validate_json(json.dumps(data))
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
@@ -66,6 +74,21 @@ def _parse(bundle: Path, path: Path) -> RuntimeConfig:
         raise _damaged(bundle, f"runtime.json: {place[:200]}: {first['msg']}") from error
     except (OSError, ValueError, RecursionError) as error:
         raise _damaged(bundle, f"runtime.json cannot be read: {error}") from error
+
+
+def _check_schema(bundle: Path, data: Any) -> None:
+    schema = data.get("schema") if isinstance(data, dict) else None
+    if not isinstance(schema, int) or isinstance(schema, bool):
+        raise _damaged(bundle, "runtime.json: schema: it is no whole number")
+    if schema == RUNTIME_SCHEMA:
+        return
+    raise VerificationError(
+        f"{bundle}: runtime.json has schema {schema}; this bundler reads {OF_ONE_MODEL} (of one model) and "
+        f"{RUNTIME_SCHEMA}",
+        hint="build the bundle again with this bundler"
+        if schema < RUNTIME_SCHEMA
+        else "install a newer bundler, or build the bundle again with this one",
+    )
 
 
 def _damaged(bundle: Path, why: str) -> VerificationError:
@@ -119,7 +142,8 @@ def _check_state(component: RuntimeComponent, root: Path) -> Iterator[str]:
         if taken.index(link.input) != position or given.index(link.output) != position:
             yield f"{shown}: linked twice"
         if link.initial == "file":
-            yield from _check_path(root, link.file, "its initial value")
+            web = any(_is_web(variant) for variant in component.variants)
+            yield from _check_path(root, link.file, f"{shown}: its initial value", web=web)
 
 
 def _fit(taken: ValueType, given: ValueType, grows: int | None) -> bool:
@@ -127,6 +151,8 @@ def _fit(taken: ValueType, given: ValueType, grows: int | None) -> bool:
         return False
     if taken.shape is None or given.shape is None:
         return True
+    if grows is not None and not (0 <= grows < len(taken.shape) and not isinstance(taken.shape[grows], int)):
+        return False
     pairs = list(enumerate(zip(taken.shape, given.shape, strict=False)))
     fixed = [
         (one, two) for axis, (one, two) in pairs if axis != grows and isinstance(one, int) and isinstance(two, int)
@@ -134,9 +160,9 @@ def _fit(taken: ValueType, given: ValueType, grows: int | None) -> bool:
     return len(taken.shape) == len(given.shape) and all(one == two for one, two in fixed)
 
 
-def _check_path(root: Path, path: str, what: str) -> Iterator[str]:
+def _check_path(root: Path, path: str, what: str, *, web: bool = False) -> Iterator[str]:
     try:
-        find_inside(root, path)
+        _find_stored(root, path, web=web)
     except (ValueError, OSError) as error:
         yield f"{what} {error if isinstance(error, ValueError) else repr(path[:80]) + ' is missing'}"
 

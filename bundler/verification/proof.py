@@ -97,7 +97,9 @@ def _default_reason(proof: VariantProof) -> str:
 
 def _explain(least: VariantProofRecord, records: tuple[VariantProofRecord, ...]) -> str:
     if least.passed:
-        return PROOF_MEANINGS[least.level] + (f", by each of its {len(records)} variants" if len(records) > 1 else "")
+        alike = [label_record(record, records) for record in records if record.level == least.level]
+        whole = f", by each of its {len(records)} variants" if len(records) > 1 else ""
+        return PROOF_MEANINGS[least.level] + (whole if len(alike) == len(records) else f": {', '.join(alike)}")
     what = "failed its golden set" if least.passed is False else "was not run"
     return f"variant {label_record(least, records)} {what}: {least.reason}"
 

@@ -52,7 +52,12 @@ def describe_pipeline(records: Sequence[PipelineRecord]) -> Iterator[str]:
         which = f" with variant {record.variant}" if len(records) > 1 else ""
         difference = f"; largest difference {record.max_absolute:.2g}" if record.max_absolute else ""
         samples = f"{record.equal} of {record.samples} samples"
-        yield f"{record.function}{which} answered as with the original models on {samples}{difference}"
+        doubts = "".join(f"; no sample called {name}" for name in record.uncalled)
+        doubts += "".join(f"; other outputs of {name} changed no answer" for name in record.unnoticed)
+        if record.metric is not None:
+            own = f"{record.metric.value:.6g}; the original models' {record.metric.reference:.6g}"
+            yield f"metric {record.metric.function} of what {record.function}{which} answered {own}"
+        yield f"{record.function}{which} answered as with the original models on {samples}{difference}{doubts}"
 
 
 def is_verified(record: VariantProofRecord) -> bool:

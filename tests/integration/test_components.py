@@ -15,7 +15,7 @@ import onnx.parser
 import pytest
 
 from tests.support.command_line import ONE_PYTHON, CommandLine
-from tests.support.recurrent_models import make_gru
+from tests.support.recurrent_models import make_frames, make_gru
 
 HEAD = '<ir_version: 8, opset_import: ["" : 17]>'
 GROW = f"{HEAD} grow (float[n, 3] x) => (float[n, 3] y) <float factor = {{2.1}}> {{ y = Mul(x, factor) }}"
@@ -82,8 +82,30 @@ def test_models_with_names_become_one_verified_bundle(warm: CommandLine, folder:
         [sys.executable, "-c", code], cwd=bundle, capture_output=True, text=True, check=True, timeout=120
     )
     assert json.loads(ran.stdout) == [[pytest.approx(0.25896, abs=1e-4)] * 3] * 2
+    operators = (folder / "out" / "pair-linux-x64.report" / "required_operators.config").read_text("utf-8")
+    assert {line.split("{")[0] for line in operators.splitlines()[1:]} == {"ai.onnx;7;Sin", "ai.onnx;14;Mul"}
     shown = warm.run("verify", bundle).expect(0)
     assert "Verified: grow/cpu, lean/cpu on this host" in shown.out
+
+
+@pytest.mark.quick
+def test_what_is_said_of_all_counts_files_once_and_names_those_that_are_meant(warm: CommandLine, folder: Path) -> None:
+    plain = onnx.parser.parse_model(f"{HEAD} g (float[n, 600] x) => (float[n, 600] y) {{ y = MatMul(x, w) }}")
+    plain.graph.initializer.append(onnx.numpy_helper.from_array(WEIGHTS, "w"))
+    onnx.save(plain, folder / "wide.onnx")
+    same = onnx.parser.parse_model(f"{HEAD} g (float[n, 3] x) => (float[n, 3] y) {{ z = Sub(x, x) y = Exp(z) }}")
+    onnx.save(same, folder / "same.onnx")
+    models = [f"{name}={folder / file}.onnx" for name, file in (("a", "wide"), ("b", "wide"), ("c", "same"))]
+    arguments = ("--bundle", "trio", "-t", "linux-x64", "--set", ONE_PYTHON, "-o", folder / "out", "--dim", "n=2")
+    built = warm.run("build", *models, *arguments).expect(0)
+    assert "→ 1.4 MB; bundle" in built.out
+    manifest = read(folder / "out" / "trio-linux-x64" / "bundle.json")
+    assert manifest["proof"]["level"] == "ran-unchecked"
+    assert manifest["proof"]["reason"].endswith(": c/cpu")
+    bill = read(folder / "out" / "trio-linux-x64" / "sbom.cdx.json")
+    listed = [item["name"] for model in bill["components"] for item in model.get("properties", ())]
+    named = {name.split(":")[2] for name in listed if name.startswith("bundler:variant:")}
+    assert named == {"a/cpu", "b/cpu", "c/cpu"}
 
 
 @pytest.mark.quick
@@ -129,6 +151,8 @@ def test_a_project_names_what_runs_all_models(warm: CommandLine, folder: Path) -
     for number in range(2):
         np.savez(folder / "pages" / f"{number}.npz", x=np.full((1, 3), number, np.float32))
     here = CommandLine(cache=warm.cache, env=warm.env, cwd=folder)
+    (planned,) = here.run("plan", "--json").expect(0).document["plans"]
+    assert [step["id"] for step in planned["steps"] if step["state"] == "stale"] == ["pipeline/cpu"]
     built = here.run("build").expect(0)
     assert "pipeline.py:run answered as with the original models on 2 of 2 samples" in built.out
     (record,) = read(folder / "dist" / "pair-linux-x64" / "bundle.json")["pipeline"]
@@ -153,6 +177,129 @@ def test_answers_that_change_with_the_bundle_keep_it_from_being_built(warm: Comm
     assert "your pipeline answers otherwise with variant cpu than with the original models" in refused.err
     assert "0 of 1 answers are equal, and 100% have to be" in refused.err
     assert not (folder / "dist").exists() or not list((folder / "dist").iterdir())
+
+
+IMPORTING = """
+from pathlib import Path
+
+from scaling import scale
+
+
+def run(bundle, sample):
+    print("it prints", sample["x"])
+    label = Path(__file__).with_name("label.txt").read_text()
+    return {label: scale(bundle.lean.run(x=bundle.grow.run(x=sample["x"]).y).z)}
+"""
+
+
+@pytest.mark.quick
+def test_a_pipeline_is_shipped_with_what_it_needs_and_timed_from_there(warm: CommandLine, folder: Path) -> None:
+    text = (PROJECT % ONE_PYTHON.partition("=")[2]).replace('"pages"', '"pages", files = ["label.txt"]')
+    (folder / "bundler.toml").write_text(text)
+    (folder / "pipeline.py").write_text(IMPORTING)
+    (folder / "scaling.py").write_text("import many\n\n\ndef scale(values):\n    return values * 3\n")
+    (folder / "many").mkdir()
+    for name in ("__init__", *"abcdefgh"):
+        (folder / "many" / f"{name}.py").write_text("import json\n")
+    (folder / "label.txt").write_text("tripled")
+    (folder / "json.py").write_text("raise RuntimeError('the standard library comes first')")
+    (folder / "pages").mkdir()
+    np.savez(folder / "pages" / "0.npz", x=np.full((1, 3), 0.1, np.float32))
+    here = CommandLine(cache=warm.cache, env=warm.env, cwd=folder)
+    built = here.run("build").expect(0)
+    assert "many/e.py, many/f.py, 4 more in the bundle as an example of use" in built.err
+    bundle = folder / "dist" / "pair-linux-x64"
+    (record,) = read(bundle / "bundle.json")["pipeline"]
+    assert {name for name in record["files"] if "/" not in name} == {"label.txt", "scaling.py"}
+    assert "It needs 11 files beside it." in (bundle / "README.md").read_text(encoding="utf-8")
+    for name in ("pipeline.py", "scaling.py", "label.txt"):
+        (folder / name).unlink()
+    timed = here.run("bench", bundle, "--pipeline", "pages", "--seconds", "0.3", "--json").expect(0).document
+    (whole,) = [one for one in timed["variants"] if one["variant"] == "pipeline.py:run"]
+    assert whole["opening"]["count"] >= 1
+    assert whole["latency"]["median"] > 0
+    assert whole["measurement"]["name"] == "grow/cpu, lean/cpu"
+
+
+@pytest.mark.parametrize(
+    ("files", "text"),
+    [
+        ('"../outside.txt"', "outside.txt is not in the folder of the pipeline"),
+        ('"missing.txt"', "there is no file"),
+        ('"pages"', "pipeline.files names files, not folders"),
+        ('"README.md"', "the pipeline needs README.md, and the bundle has a file of this name"),
+        ('"pair.py"', "the pipeline needs pair.py, and the bundle has a file of this name"),
+    ],
+)
+@pytest.mark.quick
+def test_files_of_a_pipeline_that_cannot_be_shipped_are_refused(
+    warm: CommandLine, folder: Path, files: str, text: str
+) -> None:
+    project = (PROJECT % ONE_PYTHON.partition("=")[2]).replace('"pages"', f'"pages", files = [{files}]')
+    (folder / "work").mkdir()
+    for name in ("grow.onnx", "lean.onnx"):
+        (folder / name).rename(folder / "work" / name)
+    for name in ("outside.txt", "work/README.md", "work/pair.py"):
+        (folder / name).write_text("private")
+    (folder / "work" / "bundler.toml").write_text(project)
+    (folder / "work" / "pipeline.py").write_text(PIPELINE)
+    (folder / "work" / "pages").mkdir()
+    np.savez(folder / "work" / "pages" / "0.npz", x=np.full((1, 3), 0.1, np.float32))
+    refused = CommandLine(cache=warm.cache, env=warm.env, cwd=folder / "work").run("build", "--no-prove").expect(2)
+    assert text in refused.err
+    assert not list((folder / "work").glob("dist/*"))
+
+
+@pytest.mark.quick
+def test_what_has_no_pipeline_cannot_be_timed_with_one(warm: CommandLine, folder: Path) -> None:
+    (folder / "pages").mkdir()
+    (folder / "pages" / "0.txt").write_text("one")
+    arguments = ("-t", "linux-x64", "--set", ONE_PYTHON, "-o", folder / "out", "--no-prove")
+    warm.run("build", folder / "lean.onnx", *arguments).expect(0)
+    refused = warm.run("bench", folder / "out" / "lean-linux-x64", "--pipeline", folder / "pages").expect(2)
+    assert "was built without a pipeline" in refused.err
+    missing = warm.run("bench", folder / "out" / "lean-linux-x64", "--pipeline", folder / "none").expect(2)
+    assert "there are no samples in" in missing.err
+
+
+HEARING = """
+def run(bundle, sample):
+    with bundle.hear.stream() as stream:
+        loudest = [int(stream.run(x=frame).scores.argmax()) for frame in sample["frames"]]
+        last = stream.state["h0"]
+    return {"loudest": loudest, "last": last, "lean": bundle.lean.run(x=sample["x"]).z}
+"""
+SCORE = """
+def equal_steps(samples):
+    pairs = [pair for one in samples for pair in zip(one.reference["loudest"], one.answer["loudest"], strict=True)]
+    return sum(first == second for first, second in pairs) / len(pairs)
+"""
+
+
+@pytest.mark.quick
+def test_a_pipeline_runs_streams_and_the_projects_own_metric_judges_it(warm: CommandLine, folder: Path) -> None:
+    onnx.save(make_gru(), folder / "gru.onnx")
+    text = (PROJECT % ONE_PYTHON.partition("=")[2]).replace("grow", "hear").replace("hear.onnx", "gru.onnx")
+    text = text.replace("pipeline =", 'models.hear.state = { h0 = "hn" }\npipeline =').replace(
+        '"pages"', '"pages", absolute = 0, relative = 0, metric = { python = "score.py:equal_steps", drop = 0.1 }'
+    )
+    (folder / "bundler.toml").write_text(text + '\n[overrides."*".precision]\nmethod = "fp16"\n')
+    (folder / "pipeline.py").write_text(HEARING)
+    (folder / "score.py").write_text(SCORE)
+    (folder / "pages").mkdir()
+    for number in range(2):
+        values = {"frames": make_frames(12, number), "x": np.full((1, 3), 0.1 + number, np.float32)}
+        np.savez(folder / "pages" / f"{number}.npz", **values)
+    here = CommandLine(cache=warm.cache, env=warm.env, cwd=folder)
+    built = here.run("build").expect(0)
+    assert "metric score.py:equal_steps of what pipeline.py:run answered " in built.out
+    (record,) = read(folder / "dist" / "pair-linux-x64" / "bundle.json")["pipeline"]
+    assert (record["equal"], record["least"], record["metric"]["reference"]) == (0, 0.0, 1.0)
+    assert record["metric"]["value"] > 0.9
+
+    (folder / "bundler.toml").write_text(text.replace("drop = 0.1", "least = 1.5"))
+    refused = here.run("build").expect(7)
+    assert "metric score.py:equal_steps: 1 over 2 samples, at least 1.5 required" in refused.err
 
 
 @pytest.mark.quick

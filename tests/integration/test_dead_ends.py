@@ -47,6 +47,7 @@ def test_without_any_arguments_there_is_help_and_no_error(warm: CommandLine) -> 
             4,
             "--set optimisation: unknown key; did you mean",
         ),
+        (("--target=linux-x64", "--python", "3.9"), 2, "--python 3.9 does not fit: a bundle requires Python 3.11"),
         (("--target=linux-x64", "--dim", "batch=0"), 2, "--dim batch=0: a dimension has a size of at least 1"),
         (("--target=linux-x64", "--format", "docker"), 2, "  files: a folder of models"),
         (
@@ -169,6 +170,18 @@ def test_a_new_project_is_for_this_machine_and_no_device(warm: CommandLine, mode
     assert "written for the first time" in locked
 
 
+def test_a_new_project_has_no_models_of_bundles_and_environments(warm: CommandLine, model: Path) -> None:
+    inside = dataclasses.replace(warm, cwd=model.parent)
+    others = [model.parent / place / "model.onnx" for place in ("dist/m-linux-x64/payload/models/cpu", ".venv/lib")]
+    for other in others:
+        other.parent.mkdir(parents=True)
+        shutil.copy(model, other)
+    (model.parent / "dist/m-linux-x64/bundle.json").write_text("{}")
+    inside.run("init").expect(0)
+    found = tomllib.loads((model.parent / "bundler.toml").read_text())["models"]
+    assert found == [{"path": model.name}]
+
+
 def test_a_working_folder_that_was_removed_is_said(warm: CommandLine, model: Path, tmp_path: Path) -> None:
     gone = tmp_path / "gone"
     gone.mkdir()
@@ -185,6 +198,12 @@ def test_a_seed_that_no_generator_takes_is_refused_before_anything_runs(warm: Co
     answer = warm.run("build", model, "--target=linux-x64", f"--seed={2**64}").expect(2)
     assert "--seed" in answer.err
     assert "step" not in answer.err
+
+
+def test_python_given_twice_says_which_one_counts(warm: CommandLine, model: Path) -> None:
+    twice = ("--python", "3.12", "--set", 'python.versions=["3.13"]')
+    built = warm.run("build", model, "--target=linux-x64", *twice, "--no-prove", "-o", model.parent / "out").expect(0)
+    assert "warning: --python replaces --set python.versions" in built.err
 
 
 def test_an_empty_value_is_seen(warm: CommandLine, model: Path) -> None:

@@ -31,6 +31,7 @@ from bundler.model.runtime import (
     Tolerance,
 )
 from bundler.model.stage import StageRequest
+from bundler.pipeline.assemble import ship_state
 from bundler.profiles.resolve import resolve_target
 from bundler.stages.inspect.run import run as inspect
 from bundler.stages.record_golden.run import run as record_golden
@@ -44,14 +45,20 @@ def cache_root(fallback: Path) -> Path:
 
 def make_request(model: onnx.ModelProto, folder: Path, **changes: Any) -> EmitRequest:
     """A request to bundle `model` for linux-x64; `changes` replace its fields, those of its configuration, or of the
-    component in that.
+    component in that. A link of its state names the .npy file that it begins with.
     """
     source = save(model, folder / "source")
+    state = changes.get("state", ())
+    files = {link.file: Path(link.file) for link in state if link.file}
     facts = _inspect(source, changes.pop("name", "tiny"))
     recorded = folder / "golden"
     recorded.mkdir()
-    options = {"state": encode(changes["state"]), "count": 16} if "state" in changes else {}
-    golden = record_golden(StageRequest(inputs={"model": source}, options=options, output=recorded), _ignore_progress)
+    options = {"state": encode(state), "count": 16} if state else {}
+    asked = StageRequest(inputs={"model": source, **files}, options=options, output=recorded)
+    golden = record_golden(asked, _ignore_progress)
+    if state:
+        made = dataclasses.replace(_outcome("record_golden", recorded, "index.json"), facts=golden.facts)
+        changes["state"] = ship_state(state, "golden", made)
     outcome = _outcome("model", source.parent, source.name)
     component = _make_component(facts, outcome, record_folder(recorded), golden.facts)
     component = dataclasses.replace(component, **_take_fields(component, changes))
@@ -99,6 +106,10 @@ def _rename_component(component: RuntimeComponent, name: str) -> RuntimeComponen
         component,
         name=name,
         golden=f"golden/{name}",
+        state=tuple(
+            dataclasses.replace(link, file=_put_below(link.file, name)) if link.file else link
+            for link in component.state
+        ),
         variants=tuple(
             dataclasses.replace(
                 variant,

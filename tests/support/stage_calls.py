@@ -22,9 +22,9 @@ def call_stage(name: str, output: Path, inputs: dict[str, Path], **options: Any)
     return result
 
 
-def record(model: Path, output: Path, samples: Path | None = None, **options: Any) -> Path:
-    """Record a golden set and answer the path of its index."""
-    inputs = {"model": model} | ({"samples": samples} if samples else {})
+def record(model: Path, output: Path, samples: Path | None = None, initial: Path | None = None, **options: Any) -> Path:
+    """Record a golden set and answer the path of its index. The state `initial` begins with the file of that name."""
+    inputs = {"model": model} | ({"samples": samples} if samples else {}) | ({"initial": initial} if initial else {})
     result = call_stage("record_golden", output, inputs, **options)
     assert result.entry is not None
     return output / result.entry

@@ -47,6 +47,12 @@ def run(
             "--baseline", metavar="MODEL", help="An ONNX file to compare them with; NAME=MODEL for a component."
         ),
     ] = None,
+    pipeline: Annotated[
+        Path | None,
+        typer.Option(
+            "--pipeline", metavar="SAMPLES", help="Time the bundle's own pipeline too, over this folder's files."
+        ),
+    ] = None,
     batch: Annotated[
         int | None,
         typer.Option("--batch", metavar="N", min=1, help="Rows in one call.", show_default="as in the golden sample"),
@@ -93,7 +99,13 @@ def run(
     busy = doubt_machine()
     with open_console(progress, as_json=json) as listener:
         times = api.bench(
-            bundles, baseline=_read_baseline(baseline or ()), timing=timing, on=on, settings=settings, listener=listener
+            bundles,
+            baseline=_read_baseline(baseline or ()),
+            timing=timing,
+            samples=pipeline,
+            on=on,
+            settings=settings,
+            listener=listener,
         )
     doubts = [*([busy] if busy else []), *_list_doubts(times)]
     if json:

@@ -16,7 +16,7 @@ from bundler.cli.printing import echo_lines, print_json, printable
 from bundler.model.free_dimensions import unnamed_labels
 from bundler.model.open_sizes import show_options, suggest_shapes
 from bundler.model.signature import Port, Signature, describe_type
-from bundler.model.state import find_growth, find_state_pairs, show_state
+from bundler.model.state import find_state_pairs, show_state
 from bundler.support.text import format_bytes
 
 if TYPE_CHECKING:
@@ -60,13 +60,10 @@ def inspection_lines(inspection: Inspection) -> Iterator[str]:
 
 def _list_state(signature: Signature) -> Iterator[str]:
     """`state       likely h0 → hn   (--state h0=hn)`."""
-    inputs, outputs = ({port.name: port for port in ports} for ports in (signature.inputs, signature.outputs))
     for index, pair in enumerate(find_state_pairs(signature)):
         shown = f"{printable(pair.input, 80)} → {printable(pair.output, 80)}"
-        axis = find_growth(inputs[pair.input], outputs[pair.output])
         option = printable(shlex.join(("--state", *show_state([pair]))), 200)
-        advice = option if axis is None else f"grows along axis {axis}, which --state cannot link"
-        yield f"{'' if index else 'state':<11} likely {shown}   ({advice})"
+        yield f"{'' if index else 'state':<11} likely {shown}   ({option})"
 
 
 def _describe_dynamic(signature: Signature) -> str:

@@ -233,6 +233,12 @@ def _describe_compiled(compiled: Compiled) -> list[str]:
         f"It was compiled ahead of time for {compiled.provider}, {devices}: do not open it on another device.",
         f"Version of the compiler: {compiled.sdk}.",
     ]
+    if compiled.partners:
+        lines.append(
+            f"The compiled file holds the graphs of {' and '.join(compiled.partners)}: create their sessions one after "
+            "the other in one process, with the configuration below. ONNX Runtime's documentation says that the second "
+            "then takes what the first has loaded; it was not tried here."
+        )
     if compiled.statement:
         lines.append(f"Its compatibility string for the runtime's own check: {compiled.statement}.")
     return lines

@@ -23,6 +23,7 @@ from bundler.model.results import Comparison, OutputComparison
 from bundler.model.runtime import Compatibility, Compiled, RuntimeComponent, RuntimeConfig, RuntimeVariant
 from bundler.providers.registry import find_by_runtime_name
 from bundler.verification.configuration import load_config
+from bundler.verification.streams import find_state_fault
 
 NOT_HELD = "runtime.json holds it to nothing"
 
@@ -59,11 +60,16 @@ def prove_bundle(request: ProofRequest) -> tuple[VariantProof, ...]:
 
 
 def _check_golden(bundle: Path, config: RuntimeConfig) -> None:
-    """Raise `VerificationError` where another golden set would be compared with than was recorded."""
+    """Raise `VerificationError` where another golden set would be compared with than was recorded, or the state of a
+    stream is another.
+    """
     for component in config.components:
         if record_folder(bundle / component.golden).digest != component.golden_digest:
             whose = "its golden set" if config.sole else f"the golden set of {component.name}"
             raise _not_whole(bundle, f"{whose} is not the one that runtime.json names")
+        fault = find_state_fault(bundle, component)
+        if fault:
+            raise _not_whole(bundle, fault if config.sole else f"{component.name}: {fault}")
 
 
 def _not_whole(bundle: Path, why: str) -> VerificationError:
@@ -98,6 +104,8 @@ def _way_of_compiled(variant: RuntimeVariant, compiled: Compiled) -> Way | str:
         devices = ", ".join(compiled.devices)
         return f"it was compiled for several devices at once ({devices}), and only a device can pick its part"
     native = is_native(variant.requires)
+    if compiled.partners and not native:
+        return f"{' and '.join(compiled.partners)} share its file, which only a device can open"
     how = f"{knowledge.title} on this machine" if native else f"{knowledge.title}'s library, without the device"
     return Way(
         environment=knowledge.compiler.environment,

@@ -26,9 +26,6 @@ from bundler.model.runtime import Compiled, RuntimeComponent, RuntimeConfig
 from bundler.model.signature import Port, ValueType, describe_type
 from bundler.support.text import shorten
 
-PIPELINE = "pipeline.py"
-"""The user's own pipeline, as an example of use beside the package."""
-
 BACKEND = "flit_core>=3.12,<4"
 NUMPY_TYPES = {
     **{name: name for name in ("float16", "float32", "float64", "complex64", "complex128")},
@@ -58,13 +55,16 @@ class PortContext:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StreamContext:
-    """The stream of a model with state: its classes, and the inputs and outputs that are no state."""
+    """The stream of a model with state: its classes, the inputs and outputs that are no state, and the names of the
+    state's inputs, of which some are `growing`.
+    """
 
     stream_class: str
     outputs_class: str
     inputs: tuple[PortContext, ...]
     outputs: tuple[PortContext, ...]
     state: tuple[str, ...]
+    growing: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,7 +115,7 @@ class Context:
     plugins: tuple[str, ...]
     runtime: str
     device: DeviceContext
-    pipeline: str
+    pipeline: tuple[str, ...]
     pipeline_function: str
 
 
@@ -160,7 +160,7 @@ def make_context(request: EmitRequest, config_sha256: str, platform: str = ANYWH
         plugins=tuple(f"{name} {version}" for name, version in sorted(profile.runtime.plugins.items())),
         runtime=f"{profile.runtime.package} {profile.runtime.version}",
         device=describe_device(request),
-        pipeline=PIPELINE if request.pipeline is not None else "",
+        pipeline=tuple(request.pipeline),
         pipeline_function=request.pipeline_function,
     )
 
@@ -236,12 +236,14 @@ def _make_stream(
         return None
     stem = "" if classes[0] == "Model" else classes[0]
     taken, given = {link.input for link in component.state}, {link.output for link in component.state}
+    growing = {link.input for link in component.state if link.grows is not None}
     return StreamContext(
         stream_class=f"{stem}Stream",
         outputs_class=f"{stem}StreamOutputs",
         inputs=tuple(port for port in inputs if port.name not in taken),
         outputs=tuple(port for port in outputs if port.name not in given),
         state=tuple(port.python_name for port in inputs if port.name in taken),
+        growing=tuple(port.python_name for port in inputs if port.name in growing),
     )
 
 

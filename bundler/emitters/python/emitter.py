@@ -8,9 +8,8 @@ from pathlib import Path
 from types import MappingProxyType
 
 from bundler.devices.contract import Need
-from bundler.emitters.contract import EmitRequest, Identity, ProofRequest
+from bundler.emitters.contract import PIPELINE, EmitRequest, Identity, ProofRequest
 from bundler.emitters.python.confusion import warn_of
-from bundler.emitters.python.context import PIPELINE
 from bundler.emitters.python.dir_format import write_dir
 from bundler.emitters.python.names import choose_names, make_version
 from bundler.emitters.python.pex_format import PACKAGER, write_pex
@@ -29,6 +28,7 @@ from bundler.model.measurement import Measurement
 from bundler.model.proof import Emitted, VariantProof
 from bundler.profiles.schema import TargetProfile
 from bundler.support.platforms import SYSTEMS, python_machines
+from bundler.support.text import visible
 
 Writer = Callable[[EmitRequest, Path], Emitted]
 
@@ -75,8 +75,7 @@ class PythonEmitter:
             raise UsageError(f"the Python emitter has no format {request.format!r}", hint=f"its formats are {known}")
         folder = folder.resolve()  # packers run in folders of their own
         emitted = writer(request, folder)
-        if request.pipeline is not None:
-            copy_file(request.pipeline, folder / PIPELINE)
+        _copy_pipeline(request, folder)
         return emitted
 
     def state_need(self, profile: TargetProfile) -> Need:
@@ -90,6 +89,12 @@ class PythonEmitter:
 
         return prove_bundle(request)
 
+    def measure_pipeline(self, request: ProofRequest, function: str, samples: Path) -> Measurement | str:
+        """Time the user's own pipeline over the samples in the bundle's own runtime."""
+        from bundler.emitters.python.timing_pipelines import measure_pipeline  # noqa: PLC0415 (as above)
+
+        return measure_pipeline(request, function, samples)
+
     def measure(self, request: ProofRequest) -> tuple[Measurement, ...]:
         """Time each variant that runs here at full speed, in turns with a default session on the original model."""
         from bundler.emitters.python.measuring import measure_bundle  # noqa: PLC0415 (needed when measuring alone)
@@ -98,3 +103,26 @@ class PythonEmitter:
 
 
 EMITTER = PythonEmitter()
+
+
+_MAX_SHOWN = 8
+"""Files of a pipeline that the message names."""
+
+
+def _copy_pipeline(request: EmitRequest, folder: Path) -> None:
+    """Raise `UsageError` for a module that would replace a file of the bundle, or hide its package."""
+    for name in request.pipeline:
+        taken = folder / name.partition("/")[0]
+        if (folder / name).exists() or (name != PIPELINE and taken.with_suffix("").exists()):
+            raise UsageError(
+                f"the pipeline needs {visible(name)}, and the bundle has a file of this name",
+                hint="give it another name",
+            )
+    for name, path in request.pipeline.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        copy_file(path, folder / name)
+    if request.pipeline:
+        shown = [visible(name) for name in list(request.pipeline)[:_MAX_SHOWN]]
+        more = len(request.pipeline) - len(shown)
+        shown += [f"{more} more"] if more else []
+        request.reporter.say(f"{', '.join(shown)} in the bundle as an example of use")

@@ -23,8 +23,8 @@ The compiled part is `context.bin` beside `model.onnx` (`context_1.bin` and so o
 
 With a `partner`, a second model with the same weights, both are compiled together and share one context:
 `partner.onnx` is written beside, and the facts have its placement under `partner`. QNN's library for x86 compiles such
-contexts (two lengths of one encoder took 0.52 of the space) and crashes when it runs one, so no emulation verifies
-them.
+contexts (two lengths of one encoder took 0.52 of the space) and crashes when a session opens one, so no emulation
+verifies them.
 
 The model should have been optimised at the level `basic` before: with shapes that are computed at run time most nodes
 of an encoder are assigned to the CPU, and the fusions of higher levels are not for NPUs. A session on the result must

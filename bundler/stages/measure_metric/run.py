@@ -2,27 +2,20 @@
 
 from __future__ import annotations
 
-import contextlib
-import math
-import numbers
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any
-
-import numpy as np
 
 from bundler.model.codec import decode, encode
-from bundler.model.errors import StageError, UsageError
+from bundler.model.errors import StageError
 from bundler.model.stage import Note, Report, StageRequest, StageResult
 from bundler.onnxkit.golden import read_golden
 from bundler.onnxkit.sessions import open_session, read_settings
-from bundler.onnxkit.user_code import open_function, report_user_errors
+from bundler.onnxkit.user_code import open_function
+from bundler.onnxkit.user_metrics import call_metric, check_metric
 from bundler.stages.measure_metric.commands import check_command, measure, write_folders
-from bundler.stages.measure_metric.control import check_metric, swap_files, swapped_outputs
+from bundler.stages.measure_metric.control import swap_files, swapped_outputs
 from bundler.stages.measure_metric.samples import Samples, outputs_of_session, recorded_outputs
 from bundler.stages.measure_metric.spec import Facts, Options
-from bundler.support.text import visible
 
 
 def run(request: StageRequest, report: Report) -> StageResult:
@@ -75,26 +68,5 @@ def _measure_command(options: Options, samples: Samples, output: Path) -> _Measu
 def _measure_function(file: Path, name: str, samples: tuple[Samples, Samples, Samples]) -> _Measured:
     own, reference, swapped = samples
     with open_function(file, name) as function:
-        value, at_best = _call(function, file, own), _call(function, file, reference)
-        return value, at_best, check_metric(lambda: _call(function, file, swapped), at_best, len(own))
-
-
-def _call(function: Callable[[Samples], Any], file: Path, samples: Samples) -> float:
-    with report_user_errors(file):
-        found = function(samples)
-    number = found.item() if hasattr(found, "item") and getattr(found, "size", 1) == 1 else found
-    with contextlib.suppress(OverflowError):  # an integer beyond every floating-point number
-        if _is_number(number) and math.isfinite(number):
-            return float(number)
-    hint = "it must return one finite number for the samples it is given; higher is better"
-    raise UsageError(f"the metric in {visible(file.name)} returned {_describe(found)}, not a number", hint=hint)
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, numbers.Real) and not isinstance(value, bool | np.bool_)
-
-
-def _describe(value: Any) -> str:
-    if _is_number(value):
-        return str(value)
-    return "nothing" if value is None else f"a value of type {type(value).__name__}"
+        value, at_best = call_metric(function, file, own), call_metric(function, file, reference)
+        return value, at_best, check_metric(lambda: call_metric(function, file, swapped), at_best, len(own))

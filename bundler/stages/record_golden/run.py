@@ -18,7 +18,7 @@ from bundler.model.free_dimensions import find_ranges
 from bundler.model.golden_inputs import TriedDimension, Weakness
 from bundler.model.signature import Signature
 from bundler.model.stage import Note, Report, StageRequest, StageResult
-from bundler.model.state import check_state
+from bundler.model.state import InitialFile, check_state
 from bundler.onnxkit.digests import digest_each
 from bundler.onnxkit.equality import value_is_finite
 from bundler.onnxkit.fitting import adopt_types, check_samples, fix_signature, nan_inputs
@@ -37,7 +37,7 @@ from bundler.onnxkit.weaknesses import SYNTHETIC, describe_count, describe_seede
 from bundler.stages.record_golden.alike import SEEDED, describe_alike, make_alike
 from bundler.stages.record_golden.examining import choose_repeated, count_largest, describe_only_sizes, weaknesses_of
 from bundler.stages.record_golden.spec import Facts, Options
-from bundler.stages.record_golden.streams import describe_steps, record_stream, take_state_away
+from bundler.stages.record_golden.streams import describe_large, describe_steps, record_stream, take_state_away
 
 _SYNTHETIC = Note(text="the golden set is synthetic: seeded inputs, not real data (give --samples)", level="warning")
 
@@ -65,13 +65,14 @@ class _Inputs:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Runs:
     """How samples are run: concurrent `lanes`, the samples that run twice, and the limit in seconds for each run. The
-    `state` of a stream names the output that each of its inputs is in the next step.
+    `state` of a stream names the output that each of its inputs is in the next step; those `from_file` began with it.
     """
 
     lanes: int
     repeated: Collection[int]
     seconds: float
     state: Mapping[str, str] = field(default_factory=dict)
+    from_file: tuple[str, ...] = ()
 
 
 def run(request: StageRequest, report: Report) -> StageResult:
@@ -95,8 +96,9 @@ def run(request: StageRequest, report: Report) -> StageResult:
     else:
         inputs = given or _seeded_inputs(seeded, options, report)
     if options.state:
-        samples, first_runs = record_stream(session, inputs.samples, signature, options.state)
-        inputs = replace(inputs, samples=samples, first_runs=first_runs)
+        samples, first_runs = record_stream(session, inputs.samples, signature, options.state, request.inputs)
+        notes = (*inputs.notes, *describe_large(samples))
+        inputs = replace(inputs, samples=samples, first_runs=first_runs, notes=notes)
     found = weaknesses_of(model, structure, signature, inputs.values, inputs.tried)
     inputs = replace(inputs, weaknesses=(*inputs.weaknesses, *found))
     recorded = Recorded(signature, find_quantities(structure))
@@ -106,6 +108,7 @@ def run(request: StageRequest, report: Report) -> StageResult:
         repeated=repeated,
         seconds=limit_run(count_largest(structure, inputs.values)),
         state={link.input: link.output for link in options.state},
+        from_file=tuple(link.input for link in options.state if link.initial == "file"),
     )
     return _record(session, recorded, inputs, request.output, report, how=runs)
 
@@ -253,7 +256,7 @@ def _record(
         entries.append(write_sample(folder, index, Sample(name=name, inputs=values, outputs=outputs), signature))
     order = [port.name for port in signature.outputs]
     unstable_outputs, broken_outputs = (tuple(name for name in order if name in names) for names in (unstable, broken))
-    found = recorded.figures(unstable_outputs)
+    found, first = recorded.figures(unstable_outputs), entries[0]["inputs"]
     write_index(folder, entries, found, seed=inputs.seed, unstable=unstable_outputs, state=how.state)
     facts = Facts(
         samples=len(entries),
@@ -264,6 +267,9 @@ def _record(
         tried_dimensions=inputs.tried,
         references=tuple(found),
         weaknesses=(*inputs.weaknesses, *doubts_of(found)),
+        initial={
+            name: InitialFile(file=first[name]["file"], shape=tuple(first[name]["shape"])) for name in how.from_file
+        },
     )
     notes = (
         *inputs.notes,

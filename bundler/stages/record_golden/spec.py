@@ -9,13 +9,14 @@ from bundler.model.golden_inputs import TriedDimension, Weakness
 from bundler.model.reference import ReferenceFigures
 from bundler.model.shapes import FixedShape, SizeRange
 from bundler.model.stage import StageSpec
-from bundler.model.state import StateLink
+from bundler.model.state import InitialFile, StateLink
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Facts:
     """What was recorded: `samples` counts them; `dimensions` are sizes of dynamic dimensions in the first seeded
     inputs, by symbol; `tried_dimensions` are those that the search for seeded inputs tried (none for a user's samples).
+    `initial` are the values from files that a stream begins with, by input.
     """
 
     samples: int
@@ -26,6 +27,7 @@ class Facts:
     tried_dimensions: tuple[TriedDimension, ...]
     references: tuple[ReferenceFigures, ...]
     weaknesses: tuple[Weakness, ...]
+    initial: Mapping[str, InitialFile] = field(default_factory=dict)
 
 
 SPEC = StageSpec(
@@ -49,7 +51,8 @@ class Options:
     fixed), and `ranges` bound open ones, by name or place; of given samples at most `max_samples` are used, spread
     evenly. A set that `travels` is part of every bundle: its samples are named by numbers, and with `alike` they are
     seeded ones, similar to those of `recorded` and equal to none. With `state` the samples are the first steps of one
-    stream, without its inputs: each step's state is an output of the step before.
+    stream, without its inputs: each step's state is an output of the step before. A link's `file` is the role of the
+    .npy file that it begins with.
     """
 
     seed: int = 0

@@ -51,7 +51,8 @@ def read_answer(value: Any, depth: int = 0) -> Any:
     if isinstance(value, list | tuple):
         return [read_answer(item, depth + 1) for item in value]
     if isinstance(value, np.ndarray | np.generic) and value.dtype.kind in "biufcUSO":
-        return value.tolist() if value.dtype.kind in "USO" or not np.ndim(value) else np.asarray(value)
+        plain = value.dtype.kind not in "USO" and np.ndim(value)
+        return np.asarray(value) if plain else read_answer(value.tolist(), depth)
     if value is None or isinstance(value, bool | int | float | complex | str | bytes):
         return value
     raise _cannot_compare(f"a value of type {type(value).__name__}")

@@ -13,6 +13,7 @@ import pytest
 from bundler.model.artifacts import record_folder
 from tests.support import models
 from tests.support.command_line import CommandLine
+from tests.support.recurrent_models import make_gru
 
 
 def proofs(bundle: Path) -> dict[str, dict[str, Any]]:
@@ -138,6 +139,49 @@ def test_several_models_are_one_bundle_and_each_is_judged_by_its_own_golden_set(
     answer.write_bytes(bytes(len(answer.read_bytes())))
     forge_manifest(bundle)
     assert "the golden set of recognise is not the one" in bundler.run("verify", bundle).expect(8).err
+
+
+@pytest.mark.parametrize(
+    ("state", "fault"),
+    [
+        ([], "its state is not that of the golden set"),
+        ([{"initial": "constant", "value": 0.5}], "the initial value of 'h0' is not that of the golden set"),
+        ([{"initial": "constant", "value": 1e308}], "its golden set has no initial state that can be read"),
+        (
+            [{"initial": "file", "file": "runtime.json", "shape": [1, 8], "sha256": "0" * 64}],
+            "the initial value of 'h0' is not that of the golden set",
+        ),
+    ],
+    ids=["none", "constant", "infinite", "file"],
+)
+def test_a_stream_that_begins_otherwise_than_its_golden_set_is_refused(
+    bundler: CommandLine, stream: Path, tmp_path: Path, state: list[dict[str, Any]], fault: str
+) -> None:
+    moved = shutil.copytree(stream, tmp_path / "forged")
+    config = json.loads((moved / "runtime.json").read_text("utf-8"))
+    (link,) = config["components"][0]["state"]
+    config["components"][0]["state"] = [{**link, **given} for given in state]
+    (moved / "runtime.json").write_text(json.dumps(config))
+    forge_manifest(moved)
+    assert fault in bundler.run("verify", moved).expect(8).err
+
+
+@pytest.fixture(scope="module")
+def stream(bundler: CommandLine, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("stream")
+    model = models.save(make_gru(), folder, "gru.onnx")
+    options = ("--target", "linux-arm64", "--format", "files", "--output", folder / "out")
+    bundler.build(model, "--state", "h0=hn", *options)
+    bundler.run("verify", folder / "out" / "gru-linux-arm64").expect(0)
+    return folder / "out" / "gru-linux-arm64"
+
+
+@pytest.mark.parametrize("initial", ["-0.0", "0.3"])
+def test_a_stream_that_begins_with_a_number_is_verified(bundler: CommandLine, tmp_path: Path, initial: str) -> None:
+    model = models.save(make_gru(), tmp_path, "gru.onnx")
+    options = ("--target", "linux-arm64", "--format", "files", "--output", tmp_path / "out")
+    built = bundler.build(model, "--state", f"h0=hn,initial={initial}", *options)
+    bundler.run("verify", built["bundle"]).expect(0)
 
 
 def forge_manifest(moved: Path) -> None:

@@ -60,8 +60,13 @@ def test_several_components_are_written_and_each_can_be_built_again(bundler: Com
                 "--output", tmp_path).expect(0)  # fmt: skip
     answer = bundler.run("verify", tmp_path / "ocr-linux-arm64", "--json").expect(0).document
     assert answer["proof"] == "stand-in"
-    reported = bundler.run("build", package, "--target", "linux-arm64", "--output", tmp_path).expect(2)
-    assert "holds several models: 'detect', 'recognise'" in reported.err
+    arguments = ("--target", "linux-arm64", "--format", "files", "--output", tmp_path / "all")
+    bundler.run("build", package, *arguments).expect(0)
+    manifest = json.loads((tmp_path / "all" / "ocr-linux-arm64" / "bundle.json").read_text("utf-8"))
+    assert [component["name"] for component in manifest["components"]] == ["detect", "recognise"]
+    bundler.run("build", f"{package}?component=recognise", *arguments, "--name", "reader").expect(0)
+    manifest = json.loads((tmp_path / "all" / "reader-linux-arm64" / "bundle.json").read_text("utf-8"))
+    assert [component["name"] for component in manifest["components"]] == ["model"]
 
 
 def test_a_package_of_compiled_models_alone_is_no_input(bundler: CommandLine, package: Path, tmp_path: Path) -> None:

@@ -97,6 +97,12 @@ def test_a_golden_set_reads_no_file_outside(package: Package) -> None:
     assert "names a file outside" in package.call("self-test", "--json").stdout
 
 
+def test_a_stream_begins_with_no_file_outside(package: Package) -> None:
+    link = {"input": "x", "output": "y", "initial": "file", "file": "../outside.bin"}
+    package.rewrite(lambda component: component.update(state=[link]))
+    assert "state: the file ../outside.bin is outside" in package.call("self-test", "--json").stdout
+
+
 def test_every_option_of_a_bundle_is_among_those_that_it_may_have(cnn_request: EmitRequest, tmp_path: Path) -> None:
     package = write_package(cnn_request, tmp_path)
     permitted = json.loads((package.root / package.name / "_loader" / PERMITTED).read_text("utf-8"))

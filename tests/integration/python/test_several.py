@@ -347,7 +347,7 @@ class TestEnding:
             lambda: detect.run(image=an_image()),
             bundle.self_test,
         ):
-            with pytest.raises(module.ClosedError, match="component detect is closed") as caught:
+            with pytest.raises(module.ClosedError, match=r"^component detect is closed") as caught:
                 use()
             assert caught.value.hint == "open another with Bundle.open()"
         assert repr(bundle) == "<ocr.Bundle: closed>"

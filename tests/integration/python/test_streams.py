@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 
@@ -16,6 +18,7 @@ from bundler.model.state import StateLink
 from tests.integration.python.packages import Package, imported, write_package
 from tests.support import models
 from tests.support.bundles import combine_requests, make_request
+from tests.support.decoder_models import DEPTH, HEADS, make_decoder, make_tokens
 from tests.support.recurrent_models import UNITS, make_frames, make_gru
 
 STEPS = 100
@@ -124,6 +127,19 @@ def test_a_stream_in_use_by_another_thread_says_so(module: ModuleType) -> None:
     stream.run(x=frames[0])
 
 
+def test_closing_waits_for_the_step_of_another_thread(module: ModuleType) -> None:
+    stream = module.Model().stream()
+    with stream._state._busy:  # as within a long call
+        thread = threading.Thread(target=stream.close)
+        thread.start()
+        thread.join(timeout=0.2)
+        assert thread.is_alive()
+        assert stream._state._bindings
+    thread.join()
+    with pytest.raises(module.ClosedError, match="the stream is closed"):
+        stream.run(x=make_frames(1)[0])
+
+
 def test_a_closed_stream_and_a_closed_model_say_so(module: ModuleType) -> None:
     model = module.Model()
     frame = make_frames(1)[0]
@@ -152,6 +168,124 @@ def test_the_self_test_follows_the_models_own_state(module: ModuleType) -> None:
         model.self_test()
     np.testing.assert_array_equal(seen[0], np.full((1, UNITS), 0.25, np.float32))
     assert len({value.tobytes() for value in seen}) == len(seen)
+
+
+def write_start(folder: Path) -> tuple[np.ndarray, StateLink]:
+    """An initial state that differs from element to element, and the link that begins with it."""
+    start = np.linspace(-1, 1, UNITS, dtype=np.float32).reshape(1, UNITS)
+    np.save(folder / "start.npy", start)
+    return start, StateLink(input="h0", output="hn", initial="file", file=str(folder / "start.npy"))
+
+
+def test_a_stream_begins_with_the_array_of_a_file(tmp_path: Path) -> None:
+    start, link = write_start(tmp_path)
+    package = write_package(make_request(make_gru(), tmp_path, state=(link,)), tmp_path)
+    session = onnxruntime.InferenceSession(make_gru().SerializeToString())
+    frame = make_frames(1)[0]
+    with imported(package) as module:
+        model = module.Model()
+        stream = model.stream()
+        np.testing.assert_array_equal(stream.state["h0"], start)
+        expected = session.run(["scores"], {"x": frame, "h0": start})[0]
+        np.testing.assert_allclose(stream.run(x=frame).scores, expected, rtol=1e-5, atol=1e-5)
+        stream.reset()
+        np.testing.assert_array_equal(stream.state["h0"], start)
+        assert model.self_test().passed
+
+
+def test_an_altered_initial_value_is_refused(tmp_path: Path) -> None:
+    _, link = write_start(tmp_path)
+    package = write_package(make_request(make_gru(), tmp_path, state=(link,)), tmp_path)
+    payload = package.root / package.name / "payload"
+    (shipped,) = json.loads((payload / "runtime.json").read_text("utf-8"))["components"][0]["state"]
+    with imported(package) as module:
+        model = module.Model()
+        content = bytearray((payload / shipped["file"]).read_bytes())
+        content[0] ^= 1
+        (payload / shipped["file"]).write_bytes(content)
+        with pytest.raises(module.IntegrityError, match="does not match its checksum"):
+            model.stream()
+        (payload / shipped["file"]).unlink()
+        with pytest.raises(module.IntegrityError, match="cannot read"):
+            model.stream()
+
+
+CACHE = tuple(StateLink(input=f"past_{kind}", output=f"present_{kind}", grows=2) for kind in "kv")
+TOKENS = (5, 1, 1, 3, 1, 1)
+
+
+@pytest.fixture(scope="module")
+def decoder(tmp_path_factory: pytest.TempPathFactory) -> Package:
+    folder = tmp_path_factory.mktemp("decoder")
+    return write_package(make_request(make_decoder(), folder, state=CACHE), folder)
+
+
+def run_whole(tokens: np.ndarray) -> list[np.ndarray]:
+    """Logits, keys and values of all tokens at once, by the runtime alone."""
+    none = np.zeros((1, HEADS, 0, DEPTH), np.float32)
+    session = onnxruntime.InferenceSession(make_decoder().SerializeToString())
+    return list(session.run(None, {"tokens": tokens, "past_k": none, "past_v": none}))
+
+
+def test_keys_and_values_grow_with_each_step(decoder: Package) -> None:
+    tokens = make_tokens(sum(TOKENS))
+    logits, keys, values = run_whole(tokens)
+    with imported(decoder) as module:
+        model = module.Model()
+        stream, other = model.stream(), model.stream()
+        assert stream.state["past_k"].shape == (1, HEADS, 0, DEPTH)
+        for _ in "ab":
+            found, place = [], 0
+            for count in TOKENS:
+                outputs = stream.run(tokens=tokens[:, place : place + count])
+                assert outputs._fields == ("logits",)
+                found.append(outputs.logits)
+                place += count
+                assert stream.state["past_k"].shape[2] == place
+                other.run(tokens=tokens[:, :1])
+            np.testing.assert_allclose(np.concatenate(found, axis=1), logits, atol=1e-4)
+            np.testing.assert_allclose(stream.state["past_k"], keys, atol=1e-5)
+            np.testing.assert_allclose(stream.state["past_v"], values, atol=1e-5)
+            stream.reset()
+        assert other.state["past_v"].shape[2] == 2 * len(TOKENS)
+        assert model.self_test().passed
+
+
+def test_the_readme_says_what_grows(decoder: Package, package: Package) -> None:
+    text = "Each step makes the state longer (`past_k`, `past_v`), until `reset()`."
+    assert text in (decoder.root / "README.md").read_text("utf-8")
+    assert "longer" not in (package.root / "README.md").read_text("utf-8")
+
+
+def test_what_grew_can_be_kept_and_gone_on_from(decoder: Package) -> None:
+    tokens = make_tokens(9)
+    with imported(decoder) as module:
+        stream = module.Model().stream()
+        stream.run(tokens=tokens[:, :5])
+        kept = stream.state
+        first = stream.run(tokens=tokens[:, 5:]).logits
+        with pytest.raises(Exception, match="out of data bounds"):
+            stream.run(tokens=np.full((1, 1), -1000))
+        assert stream.state["past_k"].shape[2] == 9
+        stream.state = kept
+        assert kept["past_k"].shape[2] == 5
+        np.testing.assert_array_equal(stream.run(tokens=tokens[:, 5:]).logits, first)
+        with pytest.raises(module.InputError, match="dimension"):
+            stream.state = {"past_k": np.zeros((1, HEADS, DEPTH), np.float32), "past_v": kept["past_v"]}
+
+
+def test_what_grows_may_begin_with_a_file(tmp_path: Path) -> None:
+    tokens = make_tokens(9)
+    logits, keys, values = run_whole(tokens)
+    np.save(tmp_path / "k.npy", keys[:, :, :6])
+    np.save(tmp_path / "v.npy", values[:, :, :6])
+    links = tuple(replace(link, initial="file", file=str(tmp_path / f"{link.input[-1]}.npy")) for link in CACHE)
+    package = write_package(make_request(make_decoder(), tmp_path, state=links), tmp_path)
+    with imported(package) as module:
+        model = module.Model()
+        found = model.stream().run(tokens=tokens[:, 6:]).logits
+        np.testing.assert_allclose(found, logits[:, 6:], atol=1e-4)
+        assert model.self_test().passed
 
 
 def test_a_bundle_without_state_carries_no_streams(tmp_path: Path) -> None:

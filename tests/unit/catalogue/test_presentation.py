@@ -19,7 +19,8 @@ def test_every_value_has_an_origin():
     assert origins["accuracy.absolute"] == "--set"
     assert origins["accuracy.relative"] == "default"
     assert origins["platform.system"] == "targets/_base/glibc-x64.toml"
-    assert origins["variants[0].providers[0].name"] == "targets/_base/onnxruntime-cpu.toml"
+    assert origins["runtime.package"] == "targets/_base/onnxruntime-cpu.toml"
+    assert origins["variants[0].providers[0].name"] == "targets/linux-x64.toml"
 
 
 def test_a_files_name_cannot_break_out_of_a_comment(write):

@@ -264,7 +264,7 @@ def test_code_of_the_users_own_runs_outside_and_is_reported(
     with Executor(cache, sandbox=sandbox) as executor:
         executor.execute((step("dice", ask=str(private)),), sources, Reporter(reported.append, "x"))
     texts = [event.note.text for event in reported if isinstance(event, Message)]
-    assert texts == ["dice calls your own code, which runs outside the sandbox"]
+    assert texts == ["dice calls your own code, which runs outside the sandbox, and so do the models that it opens"]
 
 
 @needs_sandbox

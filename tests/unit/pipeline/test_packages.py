@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import onnx
 import pytest
 from onnx import helper
 
+from bundler.cli.requests import make_requests
 from bundler.emitters.neutral.emitter import EMITTER
 from bundler.model.errors import ModelError, UsageError
 from bundler.pipeline.package_manifest import is_package, read_components
@@ -274,6 +276,22 @@ def test_of_several_models_one_must_be_named(tmp_path: Path) -> None:
     assert find_model(parse_package(f"{tmp_path / 'p'}?component=decoder")).component == "decoder"
     with pytest.raises(UsageError, match="has no such component"):
         find_model(parse_package(f"{tmp_path / 'p'}?component=moon"))
+
+
+def test_a_model_whose_name_is_none_of_a_component_can_be_given_one(tmp_path: Path) -> None:
+    package = tmp_path / "x.ortpackage"
+    variants = {"variants": {"cpu": body()}}
+    write(package, components={"Text-Encoder": variants, "decoder": variants})
+    with pytest.raises(UsageError) as caught:
+        make_requests((package,), ("linux-x64",), {}, ())
+    assert "x.ortpackage: 'Text-Encoder' cannot be the name of a component" in caught.value.message
+    named = [Path(text) for text in shlex.split(caught.value.hint or "") if text.startswith("NAME=")]
+    renamed = [Path(str(text).replace("NAME", name, 1)) for name, text in zip(("text", "read"), named, strict=True)]
+    (request,) = make_requests(renamed, ("linux-x64",), {"name": "both"}, ())
+    assert [str(part.model) for part in request.components.values()] == [
+        f"{package}?component=Text-Encoder",
+        f"{package}?component=decoder",
+    ]
 
 
 def test_a_variant_may_be_named(tmp_path: Path) -> None:

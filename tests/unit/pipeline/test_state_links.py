@@ -10,7 +10,7 @@ from bundler.model.errors import UsageError
 from bundler.model.fixing import Fixing
 from bundler.model.golden_inputs import GoldenKind
 from bundler.model.signature import Port, Signature, ValueType
-from bundler.model.state import StateLink, check_state, find_state_pairs, parse_state, show_state
+from bundler.model.state import StateLink, check_state, doubt_state, find_state_pairs, parse_state, show_state
 from bundler.planning.data import DataPlan, DataRequest, Seeds, plan_data
 from bundler.profiles.resolve import resolve_target
 from tests.support.facts import make_facts
@@ -59,7 +59,7 @@ def test_a_link_that_does_not_fit_is_refused(texts: list[str], why: str) -> None
 def test_likely_links_are_in_the_hint() -> None:
     with pytest.raises(UsageError) as caught:
         check_state(GRU, parse_state(["h0=scores"]))
-    assert caught.value.hint == "likely: --state h0=hn"
+    assert caught.value.hint == 'likely: --state h0=hn; in a project file state = { "h0" = "hn" }'
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,13 @@ def test_likely_links_are_in_the_hint() -> None:
         (port("s", 1, optional=True), port("t", 1), "s=t", "is optional"),
         (port("s", "batch"), port("t", "batch"), "s=t", "fix its sizes (--dim or --shape)"),
         (port("s", None), port("t", 4), "s=t", "fix its sizes"),
-        (port("s", 1, "past", 8), port("t", 1, "total", 8), "s=t", "may be longer than the input along axis 1"),
+        (port("s", 1, "past", 8), port("t", 1, "total", 8), "s=t", "longer than the input along axis 1: say grows=1"),
+        (port("s", 1, "past", 8), port("t", 1, "total", 8), "s=t,grows=3", "has no axis 3 (the first is 0)"),
+        (port("s", 1, "past", 8), port("t", 1, "total", 8), "s=t,grows=2", "has the fixed size 8: export the model"),
+        (port("s", 1, 4, 8), port("t", 1, "total", 8), "s=t,grows=1", "has the fixed size 4: export the model"),
+        (port("s", 1, "past", 8), port("t", 1, 4, 8), "s=t,grows=1", "output 't' has the fixed size 4 there"),
+        (port("s", 1, "past", 8), port("t", 1, "past", 8), "s=t,grows=1", "input and output both have the size 'past'"),
+        (port("s", "batch", "past", 8), port("t", "batch", "all", 8), "s=t,grows=1", "fix its other sizes"),
         (port("s", 1, kind="str"), port("t", 1, kind="str"), "s=t", "str is no type of a state"),
         (port("s", 1, kind="int64"), port("t", 1, kind="int64"), "s=t,initial=0.5", "0.5 is none of int64"),
     ],
@@ -79,7 +85,45 @@ def test_ports_that_are_no_state_are_refused(taken: Port, given_: Port, text: st
     assert why in problems(sign([taken], [given_]), text)
 
 
-@pytest.mark.parametrize("text", ["h0", "=hn", "h0=", "", "h0=hn,initial=nan", "h0=hn,initial=inf", "h0=hn,first=1"])
+def test_a_state_may_grow_along_an_open_axis() -> None:
+    cache = sign([port("past_k", 1, 4, "past", 8)], [port("present_k", 1, 4, "total", 8)])
+    links = parse_state(["past_k=present_k,grows=2"])
+    assert links == find_state_pairs(cache)
+    assert show_state(links) == ("past_k=present_k,grows=2",)
+    check_state(cache, links)
+    check_state(cache, parse_state(["past_k=present_k,grows=2,initial=prompt.npy"]))
+    check_state(sign([port("s", 1, None)], [port("t", 1, None)]), parse_state(["s=t,grows=1"]))
+
+
+def test_links_against_the_names_and_links_that_are_missing_are_doubted() -> None:
+    taken, given = ("h0", "c0"), ("hn", "cn")
+    lstm = sign([port(name, 1, 4) for name in (*taken, "x")], [port(name, 1, 4) for name in (*given, "y")])
+    assert list(doubt_state(lstm, ())) == []
+    assert list(doubt_state(lstm, parse_state(["h0=hn", "c0=cn"]))) == []
+    assert list(doubt_state(lstm, parse_state(["h0=cn", "c0=hn"]))) == [
+        "state h0=cn: by their names it is h0=hn",
+        "state c0=hn: by their names it is c0=cn",
+    ]
+    assert list(doubt_state(lstm, parse_state(["h0=hn"]))) == [
+        "c0 and cn are likely a state, too, which --state c0=cn links"
+    ]
+
+
+def test_an_initial_value_may_be_a_file() -> None:
+    (link,) = parse_state(["h0=hn,initial=data/start.npy"])
+    assert (link.initial, link.file) == ("file", "data/start.npy")
+    assert show_state([link]) == ("h0=hn,initial=data/start.npy",)
+    check_state(GRU, [link])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("h0", "=hn", "h0=", "", "h0=hn,first=1"),
+        *("h0=hn,grows=", "h0=hn,grows=1,initial=0.5", "h0=hn,grows=-1", "h0=hn,grows=two", "h0=hn,grows=²"),
+        *("h0=hn,initial=nan", "h0=hn,initial=inf", "h0=hn,initial=start.npz", "h0=hn,initial="),
+    ],
+)
 def test_what_is_no_link_is_refused(text: str) -> None:
     with pytest.raises(UsageError):
         parse_state([text])
@@ -89,12 +133,15 @@ NAMES = st.text("abcdefghn_0", min_size=1, max_size=4)
 SIZES = st.lists(st.one_of(st.integers(1, 3), st.sampled_from(["n", None])), max_size=2)
 KINDS = st.sampled_from(["float32", "int64", "str", "bool"])
 PORTS = st.lists(st.builds(lambda name, sizes, kind: port(name, *sizes, kind=kind), NAMES, SIZES, KINDS), max_size=4)
-LINKS = st.lists(st.builds(lambda taken, end: StateLink(input=taken, output=end), NAMES, NAMES), max_size=3)
+AXES = st.one_of(st.none(), st.integers(0, 2))
+LINKS = st.lists(
+    st.builds(lambda taken, end, axis: StateLink(input=taken, output=end, grows=axis), NAMES, NAMES, AXES), max_size=3
+)
 
 
 @given(PORTS, PORTS, LINKS)
 def test_links_that_are_taken_can_be_fed_back(inputs: list[Port], outputs: list[Port], links: list[StateLink]) -> None:
-    """Whatever passes has ports of one type, fixed sizes, and is linked once."""
+    """Whatever passes has ports of one type, sizes that are fixed but where it grows, and is linked once."""
     signature = sign(inputs, outputs)
     try:
         check_state(signature, links)
@@ -105,7 +152,7 @@ def test_links_that_are_taken_can_be_fed_back(inputs: list[Port], outputs: list[
         taken = next(port for port in reversed(inputs) if port.name == link.input)
         end = next(port for port in reversed(outputs) if port.name == link.output)
         assert taken.type.element_type == end.type.element_type
-        assert all(isinstance(size, int) for size in taken.type.shape or ())
+        assert all(isinstance(size, int) != (axis == link.grows) for axis, size in enumerate(taken.type.shape or ()))
         assert len(taken.type.shape or ()) == len(end.type.shape or ())
     assert len({link.input for link in links}) == len({link.output for link in links}) == len(links)
 

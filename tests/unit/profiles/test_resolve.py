@@ -56,7 +56,12 @@ def test_boards_do_not_spin_between_runs_and_servers_do():
     assert pi.variants[0].session == {"intra_op_num_threads": 4}
     assert pi.variants[0].session_config == {"session.force_spinning_stop": "1"}
     assert pi.platform.cpu == "cortex-a76"
-    assert resolve_target("linux-x64").variants[0].session_config == {}
+    assert resolve_target("intel-xeon").variants[0].session_config == {}
+
+
+@pytest.mark.parametrize("name", ["linux-x64", "linux-arm64"])
+def test_threads_soon_sleep_on_the_general_targets(name):
+    assert resolve_target(name).variants[0].session_config == {"session.intra_op.spin_duration_us": "100"}
 
 
 @pytest.mark.parametrize("name", ["linux-x46", "Raspberry-Pi-5", "no-such-thing", "", "./x\n.toml", "a\0.toml"])

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from bundler.model.errors import UsageError
+from bundler.pipeline.requests import check_clashes
 from bundler.project.load import find_project
 from bundler.project.requests import project_requests
 
@@ -56,6 +57,11 @@ def test_a_bundle_of_the_file_is_one_request_for_each_target(tmp_path: Path) -> 
         ("[bundles.models.read]", "[bundles.models.class]", "bundler.toml:12: .*it is a keyword"),
         ('version = "2.1"', 'version = "2.1"\ntogether = ["detect", "write"]', "together names"),
         ('targets = ["linux-x64", "web-wasm"]', "", "names no target for ocr"),
+        (
+            'name = "ocr"',
+            'name = "ocr"\npipeline = { python = "pipeline.py", samples = "." }',
+            "bundler.toml:[0-9]+: 'pipeline.py' does not name a function",
+        ),
         ('path = "rec.onnx"', "", r"bundler.toml:12: bundles\[0\].models.read.path: is missing"),
     ],
 )
@@ -73,3 +79,12 @@ def test_a_file_without_a_model_says_what_to_add(tmp_path: Path) -> None:
     with pytest.raises(UsageError) as caught:
         find_project(tmp_path)
     assert "names no model: add [[models]], or [[bundles]]" in "\n".join(caught.value.details)
+
+
+def test_two_bundles_of_one_name_are_told_apart_in_the_file(tmp_path: Path) -> None:
+    """`--name` is for one model, and `bundler build` has none here."""
+    one = '[[bundles]]\nname = "ocr"\nmodels.{}.path = "det.onnx"\n'
+    (tmp_path / "bundler.toml").write_text('targets = ["linux-x64"]\n' + one.format("detect") + one.format("read"))
+    with pytest.raises(UsageError, match="would both become ocr-linux-x64") as caught:
+        check_clashes(project_requests(find_project(tmp_path)))
+    assert caught.value.hint == "give each a name of its own in bundler.toml"

@@ -75,9 +75,11 @@ def test_every_entry_string_of_the_library_is_known():
     assert {text for text in found if not OTHERS.fullmatch(text)} <= known
 
 
-# What the library of x86-64 does not show whole: other processors' keys, and strings that the compiler cut to pieces.
+# What the library of x86-64 does not show whole: other processors' keys, strings that the compiler cut to pieces, and
+# what a plugin reads.
 INVISIBLE = {
     "ep.context_source_model_path",
+    "ep.share_ep_contexts",
     "mlas.enable_gemm_fastmath_arm64_bfloat16",
     "session.model_external_initializers_file_folder_path",
     "session.use_memory_mapped_ort_model",

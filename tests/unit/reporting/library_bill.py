@@ -70,7 +70,10 @@ def _bundle_entry(name: str, version: str, runtime: RuntimeRecord) -> Entry:
 def _model_entry(models: Mapping[str, ModelRecord], component: RuntimeComponent, config: RuntimeConfig) -> Entry:
     model = models[component.name]
     variants = [
-        Property(name=f"bundler:variant:{variant.name}:{record.path}", value=f"sha256:{record.sha256}")
+        Property(
+            name=f"bundler:variant:{config.label(component.name, variant.name)}:{record.path}",
+            value=f"sha256:{record.sha256}",
+        )
         for variant in component.variants
         for record in variant.files
     ]

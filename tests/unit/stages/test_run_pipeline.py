@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -55,17 +57,25 @@ COMPONENTS = [
 ]
 
 
-def judge(tmp_path: Path, factor: float = 2.0, code: str = PIPELINE, **options: Any) -> Facts:
+def judge(
+    tmp_path: Path,
+    factor: float = 2.0,
+    code: str = PIPELINE,
+    *,
+    inputs: Mapping[str, Path] = MappingProxyType({}),
+    **options: Any,
+) -> Facts:
+    tmp_path.mkdir(exist_ok=True)
     (tmp_path / "pipeline.py").write_text(code)
     samples = tmp_path / "samples"
     samples.mkdir()
     for number in (1, 2):
         np.savez(samples / f"{number}.npz", x=np.full(3, number, np.float32))
     models = {"original": write_models(tmp_path / "original", 2.0), "model": write_models(tmp_path / "own", factor)}
-    inputs = {f"{role}.{name}": path for role, found in models.items() for name, path in found.items()}
-    inputs |= {"function": tmp_path / "pipeline.py", "samples": samples}
+    opened = {f"{role}.{name}": path for role, found in models.items() for name, path in found.items()}
+    opened |= {"function": tmp_path / "pipeline.py", "samples": samples, **inputs}
     given = {"entry": ":run", "components": COMPONENTS, "absolute": 1e-4, "relative": 1e-3, **options}
-    return decode(Facts, dict(call_stage("run_pipeline", tmp_path / "out", inputs, **given).facts))
+    return decode(Facts, dict(call_stage("run_pipeline", tmp_path / "out", opened, **given).facts))
 
 
 def test_equal_answers_are_equal(tmp_path: Path) -> None:
@@ -88,6 +98,10 @@ def test_other_text_is_another_answer(tmp_path: Path) -> None:
     )
 
 
+UNPRINTABLE = "class Key:\n    def __str__(self):\n        raise OSError('no text')\n\n"
+OBJECTS = "import numpy as np\n\n"
+
+
 @pytest.mark.parametrize(
     ("code", "text"),
     [
@@ -95,15 +109,88 @@ def test_other_text_is_another_answer(tmp_path: Path) -> None:
         ("def run(bundle, sample):\n    return object()", "returned a value of type object"),
         ("import random\ndef run(bundle, sample):\n    return random.random()", "answers otherwise each time"),
         ("def run(bundle, sample):\n    return 1 / 0", "pipeline.py failed with ZeroDivisionError"),
+        ("def run(bundle, sample):\n    raise KeyboardInterrupt", "pipeline.py failed with KeyboardInterrupt"),
+        ("def run(bundle, sample):\n    raise GeneratorExit", "pipeline.py failed with GeneratorExit"),
+        (f"{UNPRINTABLE}def run(bundle, sample):\n    return {{Key(): 1}}", "pipeline.py failed with OSError: no text"),
+        (f"{OBJECTS}def run(bundle, sample):\n    return np.array([object()])", "returned a value of type object"),
         ("def run(bundle, sample):\n    return bundle.grow.run(z=1)", "grow.run was given z, which is none of its"),
         ("def run(bundle, sample):\n    return bundle.grow.run(x=1)", "grow.run failed"),
         ("def other(bundle, sample):\n    return 1", "there is no function 'run' in pipeline.py"),
-        ("def run(bundle, sample):\n    return bundle.detect.run()", "failed with AttributeError"),
+        ("def run(bundle, sample):\n    return bundle.detect.run()", "no 'detect'; its components are grow, sum_up"),
     ],
 )
 def test_a_function_that_cannot_be_judged_is_refused(tmp_path: Path, code: str, text: str) -> None:
     with pytest.raises(UsageError, match=text):
         judge(tmp_path, code=code)
+
+
+@pytest.mark.parametrize(
+    ("code", "hint"),
+    [
+        ("import nowhere_installed", "install the packages that it imports"),
+        ("def run(bundle, sample):\n    return 1 / 0", "this is your own code: mend it"),
+    ],
+)
+def test_only_an_import_that_fails_asks_for_packages(tmp_path: Path, code: str, hint: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        judge(tmp_path, code=code)
+    assert hint in (caught.value.hint or "")
+
+
+AROUND = f"{PIPELINE}\nwhole = run\n"
+REMEMBERED = """
+kept = {}
+
+def run(bundle, sample):
+    place = float(sample["x"][0])
+    if place not in kept:
+        kept[place] = whole(bundle, sample)
+    return kept[place]
+"""
+
+
+@pytest.mark.parametrize(
+    ("code", "detail"),
+    [
+        ("def run(bundle, sample):\n    return 'fine'", "it was not seen to call grow, sum_up"),
+        (f"{AROUND}def run(*given):\n    whole(*given)\n    return 'fine'", "outputs of grow, sum_up changed none"),
+        (f"{AROUND}def run(*given):\n    whole(*given)\n    return float('nan')", "of grow, sum_up changed none"),
+        (AROUND + REMEMBERED, "of grow, sum_up changed none"),
+    ],
+    ids=["constant", "unused", "nan", "remembered"],
+)
+def test_a_function_that_answers_the_same_whatever_the_models_answer_is_refused(
+    tmp_path: Path, code: str, detail: str
+) -> None:
+    with pytest.raises(UsageError, match="answers the same whatever the models answer") as refused:
+        judge(tmp_path, 7.0, code)
+    assert any(detail in line for line in refused.value.details)
+
+
+def test_limits_that_nothing_can_exceed_are_refused(tmp_path: Path) -> None:
+    code = f"{AROUND}def run(*given):\n    return whole(*given)[0].score"
+    with pytest.raises(UsageError, match="whatever the models answer"):
+        judge(tmp_path, 7.0, code, absolute=1e9)
+
+
+def test_models_that_make_no_difference_are_named(tmp_path: Path) -> None:
+    first = "def run(bundle, sample):\n    return bundle.grow.run(**sample).y"
+    assert judge(tmp_path / "uncalled", code=first).uncalled == ("sum_up",)
+    ignored = (
+        "def run(bundle, sample):\n    bundle.sum_up.run(values=sample['x'])\n    return bundle.grow.run(**sample).y"
+    )
+    facts = judge(tmp_path / "unnoticed", code=ignored)
+    assert (facts.uncalled, facts.unnoticed) == ((), ("sum_up",))
+    assert judge(tmp_path / "all").unnoticed == ()
+
+
+def test_a_loop_that_altered_outputs_never_end_makes_a_difference(tmp_path: Path) -> None:
+    code = (
+        "def run(bundle, sample):\n    value, steps = sample['x'], 0\n    while value.max() < 50:\n"
+        "        value, steps = bundle.grow.run(x=value).y, steps + 1\n"
+        "    return [steps, float(bundle.sum_up.run(values=value).total[0])]"
+    )
+    assert judge(tmp_path, code=code).unnoticed == ()
 
 
 def test_a_function_that_fails_with_the_bundles_models_alone_says_so(tmp_path: Path) -> None:
@@ -118,6 +205,33 @@ def test_a_folder_without_samples_is_refused(tmp_path: Path) -> None:
     inputs = {"function": tmp_path / "pipeline.py", "samples": tmp_path / "samples"}
     with pytest.raises(UsageError, match="there are no samples for the pipeline"):
         call_stage("run_pipeline", tmp_path / "out", inputs, entry=":run", components=[], absolute=0.0, relative=0.0)
+
+
+METRIC = """
+def right(samples):
+    return sum(one.answer[0]["text"] == LABELS[one.name] for one in samples) / len(samples)
+
+LABELS = {"1.npz": "small", "2.npz": "big"}
+"""
+
+
+def measure(tmp_path: Path, factor: float, metric: str = METRIC) -> Facts:
+    (tmp_path / "metric").mkdir(parents=True)
+    (tmp_path / "metric" / "score.py").write_text(metric)
+    return judge(tmp_path, factor, metric=":right", inputs={"metric": tmp_path / "metric" / "score.py"})
+
+
+def test_the_users_metric_sees_the_answers_and_those_of_the_original_models(tmp_path: Path) -> None:
+    facts = measure(tmp_path / "near", 2.1)
+    assert (facts.equal, facts.value, facts.reference) == (0, 1.0, 1.0)
+    assert measure(tmp_path / "far", 1.0).value == 0.5
+    given = "def right(samples):\n    return float(sum(one.sample['x'].sum() for one in samples))"
+    assert measure(tmp_path / "samples", 2.0, given).value == 9.0
+
+
+def test_a_metric_that_gives_no_number_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"the metric in score.py returned nothing, not a number"):
+        measure(tmp_path, 2.0, "def right(samples):\n    pass")
 
 
 ANSWERS = st.recursive(

@@ -121,6 +121,13 @@ def link(source: str, target: str, **more: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("edit", "said"),
     [
+        (
+            lambda config: config.update(schema=5),
+            "runtime.json has schema 5; this bundler reads 3 (of one model) and 4",
+        ),
+        (lambda config: config.update(schema=3), "runtime.json has schema 3; "),
+        (lambda config: config.update(schema="4"), "runtime.json: schema"),
+        (lambda config: config.update(schema=True), "runtime.json"),
         (lambda config: config.update(components=[]), "it has no component"),
         (set_of_component(name="while"), "a keyword"),
         (set_of_component(name="../../x"), "no identifier"),
@@ -155,6 +162,24 @@ def test_a_link_between_ports_of_one_type_is_taken(bundle: Path) -> None:
     component["state"] = [link(*names)]
     (bundle / "linked.json").write_text(json.dumps(config))
     assert load_config(bundle, bundle / "linked.json").components[0].state[0].output == names[0]
+
+
+@pytest.mark.parametrize(("axis", "taken"), [(0, True), (1, False), (2, False), (-1, False)])
+def test_a_state_grows_along_an_open_axis_only(bundle: Path, axis: int, *, taken: bool) -> None:
+    """The first axis is the batch, which is open; the second has a fixed size."""
+    config = json.loads((bundle / "runtime.json").read_text("utf-8"))
+    (component,) = config["components"]
+    signature = component["signature"]
+    assert signature["inputs"][0]["type"]["shape"] == ["batch", 8]
+    signature["outputs"][0]["type"] = signature["inputs"][0]["type"]
+    component["state"] = [link(signature["outputs"][0]["name"], signature["inputs"][0]["name"], grows=axis)]
+    (bundle / "growing.json").write_text(json.dumps(config))
+    with (
+        contextlib.nullcontext()
+        if taken
+        else pytest.raises(VerificationError, match="asks for what bundler never writes")
+    ):
+        load_config(bundle, bundle / "growing.json")
 
 
 def test_an_older_document_is_a_bundle_of_one_component(bundle: Path) -> None:

@@ -38,8 +38,10 @@ class naming:  # noqa: N801 (used like a function)
         return
 
     def __exit__(self, _: object, error: object, __: object) -> None:
+        subject = f"component {self._component}"
         if self._component and isinstance(error, BundleError):
-            error.what = f"component {self._component}: {error.what}"
+            if not error.what.startswith((f"{subject}: ", f"{subject} ")):
+                error.what = f"{subject}: {error.what}"
             error.args = (error.what,)
 
 

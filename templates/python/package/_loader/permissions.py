@@ -27,6 +27,8 @@ def _find_all(components: list[dict[str, Any]], permitted: dict[str, Any]) -> It
         owner = f"{component['name']}/" if len(components) > 1 else ""
         if leads_out(component["golden"]):
             yield f"{owner}golden: the folder {component['golden']} is outside"
+        initial = [link["file"] for link in component.get("state", ()) if link["initial"] == "file"]
+        yield from (f"{owner}state: the file {path} is outside" for path in initial if leads_out(path))
         for variant in component["variants"]:
             yield from (f"{owner}{variant['name']}: {fault}" for fault in _find_faults(variant, permitted))
 

@@ -13,6 +13,7 @@ from onnxruntime.capi.onnxruntime_pybind11_state import OrtDevice
 from .checks import check_values, dtype_name, match_names
 from .config import Component, Port, Variant
 from .errors import ClosedError, InputError
+from .integrity import Memory, read_pinned
 from .sessions import unwrap, wrap
 from .storage import STORAGE
 
@@ -37,7 +38,8 @@ _CPU = OrtDevice(OrtDevice.cpu(), OrtDevice.default_memory(), 0)
 
 class StreamState:
     """One stream: the state in two sets of buffers, in the memory of the provider, which take turns as what a call
-    reads and what it writes. A call copies no state and allocates none.
+    reads and what it writes. A call copies no state. It allocates none either, but for one that grows, which the
+    runtime allocates with each call.
     """
 
     def __init__(self, model: Owner, component: Component, variant: Variant) -> None:
@@ -49,7 +51,8 @@ class StreamState:
         self._session: ort.InferenceSession | None = model.session
         self._call = model.session._sess.run_with_iobinding  # noqa: SLF001 (the runtime's version is pinned)
         self._links = [(link["output"], inputs[link["input"]]) for link in links]
-        self._initial = [_make_initial(inputs[link["input"]], link) for link in links]
+        self._growing = [place for place, link in enumerate(links) if link["grows"] is not None]
+        self._initial = [_make_initial(component.payload, inputs[link["input"]], link) for link in links]
         self._ports = [port for port in component.inputs if port.name not in taken]
         self._wanted = [port.name for port in component.outputs if port.name not in given]
         self._optional = any(port.optional for port in self._ports)
@@ -69,8 +72,10 @@ class StreamState:
             self._require_open()
             self._check(values)
             binding = self._bindings[self._current]
-            if self._optional:
+            if self._optional or self._growing:
                 self._bind_state(binding, self._current)
+            for place in self._growing:
+                binding.bind_output(self._links[place][0], self._device)
             # Below the wrappers, which take longer than a small model. Outputs are bound anew, or this step would
             # write into the arrays that an earlier one gave.
             native = binding._iobinding  # noqa: SLF001
@@ -82,6 +87,8 @@ class StreamState:
             self._call(native, None)
             results = native.get_outputs()
             self._current ^= 1
+            for place in self._growing:
+                self._buffers[self._current][place] = ort.OrtValue(results[len(self._wanted) + place])
             return [unwrap(results[place]) for place in range(len(self._wanted))]
         finally:
             self._busy.release()
@@ -109,11 +116,12 @@ class StreamState:
         self._write([np.ascontiguousarray(value).reshape(value.shape) for value in values])
 
     def close(self) -> None:
-        """Free the state. Every later call raises `ClosedError`."""
-        self._session = None
-        self._call = None
-        self._bindings.clear()
-        self._buffers.clear()
+        """Free the state, after the step that another thread may be running. Every later call raises `ClosedError`."""
+        with self._busy:
+            self._session = None
+            self._call = None
+            self._bindings.clear()
+            self._buffers.clear()
 
     def _write(self, values: list[np.ndarray]) -> None:
         if not self._busy.acquire(blocking=False):
@@ -154,8 +162,11 @@ class StreamState:
         binding = self._require_open().io_binding()
         for name in self._wanted:
             binding.bind_output(name, "cpu")
-        for (name, _), value in zip(self._links, self._buffers[place ^ 1], strict=True):
-            binding.bind_ortvalue_output(name, value)
+        for index, ((name, _), value) in enumerate(zip(self._links, self._buffers[place ^ 1], strict=True)):
+            if index in self._growing:
+                binding.bind_output(name, self._device)
+            else:
+                binding.bind_ortvalue_output(name, value)
         self._bind_state(binding, place)
         return binding
 
@@ -197,8 +208,14 @@ class BundledStream:
         self.close()
 
 
-def _make_initial(port: Port, link: dict[str, Any]) -> np.ndarray:
-    shape = [size for size in port.shape or () if isinstance(size, int)]
+def _make_initial(payload: str, port: Port, link: dict[str, Any]) -> np.ndarray:
+    """Raises `IntegrityError` for a file that is missing or altered."""
+    if link["initial"] == "file":
+        data = read_pinned(Memory(payload, always=True), link["file"], link["sha256"])
+        stored = np.dtype(dtype_name(port)).newbyteorder("<")
+        return np.frombuffer(data, stored).astype(stored.newbyteorder("=")).reshape(link["shape"])
+    sizes = [0 if axis == link["grows"] else size for axis, size in enumerate(port.shape or ())]
+    shape = [size for size in sizes if isinstance(size, int)]
     return np.full(shape, link["value"]).astype(dtype_name(port))
 
 

@@ -20,6 +20,9 @@ TURNS = 20
 FEW_OPENINGS = 2
 """Load times measured of a model that loads slowly."""
 
+SETTLE_SECONDS = 0.05
+"""A pause between models: threads of the runtime spin for up to 40 ms after a call or a load, and slow the next."""
+
 
 class Limits:
     """How much to measure: loads, calls in a steady loop, warm-up calls, and about how many seconds in all."""
@@ -75,11 +78,13 @@ def time_side_by_side(opens: list[Open], limits: Limits) -> list[Timing]:
     """
     start = time.perf_counter()
     measured = [_Measurement(open_) for open_ in opens]
-    _repeat([one.open for one in measured], limits.openings, start + limits.seconds / 2)
+    pause = SETTLE_SECONDS if len(measured) > 1 else 0.0
+    _repeat([one.open for one in measured], limits.openings, start + limits.seconds / 2, pause)
     _repeat([one.call for one in measured], limits.warm_up, start + limits.seconds * 2 / 3)
     block = min(MOST_AT_ONCE, max(1, limits.runs // 10))
     for done in range(0, limits.runs, block):
         for one in measured:
+            time.sleep(pause)
             one.run(min(block, limits.runs - done), time.perf_counter() + limits.seconds / TURNS)
         if time.perf_counter() > start + limits.seconds:
             break
@@ -93,12 +98,13 @@ def time_one_by_one(opens: list[Open], limits: Limits) -> list[Timing]:
     return [time_side_by_side([open_], each)[0] for open_ in opens]
 
 
-def _repeat(calls: list[Call], times: int, until: float) -> None:
-    """One of each in turn, `times` times; no new turn starts after `until`."""
+def _repeat(calls: list[Call], times: int, until: float, pause: float = 0.0) -> None:
+    """One of each in turn, `times` times, with a pause before each; no new turn starts after `until`."""
     for turn in range(times):
         if turn and time.perf_counter() > until:
             return
         for call in calls:
+            time.sleep(pause)
             call()
 
 

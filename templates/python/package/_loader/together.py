@@ -106,12 +106,21 @@ class Source:
                 break
         raise refuse_all(rejected, strict=strict and len(rows) > 1) if rows else _refuse_unmatched()
 
+    def _open_all(self, row: list[Variant]) -> list[Opened | str]:
+        """At once, but in turn where a session takes over what the one before has loaded."""
+
+        def work(variant: Variant) -> Opened | str:
+            return open_variant(variant, self.memory, copies=self._settings.copies)
+
+        takes_over = any("ep.share_ep_contexts" in variant.session_config for variant in row)
+        return list(map(work, row)) if takes_over else map_at_once(work, row)
+
     def _open_row(self, row: list[Variant]) -> list[Opened] | str:
         """All of them with open sessions, or the reason why one of them cannot run."""
         found = [find_obstacle(variant) for variant in row]
         opened: list[Opened | str] = []
         if not any(found):
-            opened = map_at_once(lambda variant: open_variant(variant, self.memory, copies=self._settings.copies), row)
+            opened = self._open_all(row)
             found = [result if isinstance(result, str) else None for result in opened]
         reasons = [(variant, reason) for variant, reason in zip(row, found, strict=True) if reason is not None]
         if reasons:

@@ -267,6 +267,7 @@ export interface StateLink {
   /** The initial value in the payload. */
   file: string;
   shape: number[];
+  sha256: string;
   grows: number | null;
 }
 

@@ -91,3 +91,59 @@ def test_the_demo_shows_one_component_at_a_time(browser: Browser, site: Host, tm
         expect(page.locator("#run-bar")).to_contain_text("Finished", timeout=30_000)
         page.screenshot(path=tmp_path / "demo.png", full_page=True)
         assert found.complaints == []
+
+
+TOGETHER = """
+targets = ["web-webgpu"]
+
+[[bundles]]
+name = "ocr"
+together = ["detect", "read"]
+models.detect.path = "det.onnx"
+models.read.path = "rec.onnx"
+"""
+
+REPORT = """
+const { load } = await import("/index.js");
+const bundle = await load();
+const test = await bundle.selfTest();
+const found = Object.fromEntries(Object.entries(bundle.report).map(([name, { variant }]) => [name, variant]));
+await bundle.close();
+return [test.passed, found];
+"""
+
+
+@pytest.fixture(scope="module")
+def coupled(bundler: CommandLine, chromium: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two components that take the variant of one name, for WebGPU and the CPU."""
+    del chromium  # Verifying finds it by itself, where it is installed.
+    folder = tmp_path_factory.mktemp("together")
+    models.save(models.cnn(), folder, "det.onnx")
+    models.save(models.mlp(), folder, "rec.onnx")
+    (folder / "bundler.toml").write_text(TOGETHER)
+    CommandLine(cache=bundler.cache, env=bundler.env, cwd=folder).run("build", "--no-prove", timeout=300).expect(0)
+    return folder / "dist" / "ocr-web-webgpu"
+
+
+def test_components_that_belong_together_take_one_variant(guest: Visitor, coupled: Path) -> None:
+    with host(coupled) as site:
+        found = guest.visit(site).page.evaluate(f"async () => {{ {REPORT} }}")
+    assert found == [True, {"detect": "webgpu", "read": "webgpu"}]
+
+
+def test_without_webgpu_they_all_take_the_next(bare_browser: Browser, coupled: Path) -> None:
+    with host(coupled) as site, visitor(bare_browser) as found:
+        assert found.visit(site).page.evaluate(f"async () => {{ {REPORT} }}") == [
+            True,
+            {"detect": "wasm", "read": "wasm"},
+        ]
+
+
+def test_a_missing_file_of_one_is_an_error_of_all(guest: Visitor, coupled: Path) -> None:
+    """An incomplete bundle is no reason to fall back."""
+    with host(coupled) as site:
+        (model,) = (coupled / "payload" / "models" / "read" / "webgpu").glob("*.onnx")
+        site.faults[f"/{model.relative_to(coupled).as_posix()}"] = missing
+        code = 'const { load } = await import("/index.js"); return load().catch((error) => error.message);'
+        said = guest.visit(site).page.evaluate(f"async () => {{ {code} }}")
+    assert said == "read: payload/models/read/webgpu/model.onnx is missing on the server"

@@ -15,6 +15,7 @@ from bundler.model.state import StateLink
 from bundler.support.data import data_root
 from tests.support import models
 from tests.support.bundles import combine_requests
+from tests.support.decoder_models import make_decoder
 from tests.support.recurrent_models import make_gru
 from tests.support.web_bundles import make_web_request
 from tests.unit.emitters.web.rendered import render_all
@@ -41,6 +42,15 @@ def test_the_module_of_streams_is_there(recurrent: EmitRequest, tmp_path: Path) 
     EMITTER.emit(recurrent, tmp_path)
     assert (tmp_path / "loader" / "stream.js").is_file()
     assert "./loader/stream.js" in (tmp_path / "runtime.js").read_text("utf-8")
+
+
+def test_the_readme_says_what_grows(tmp_path: Path) -> None:
+    request = make_web_request(make_decoder(), tmp_path, ("wasm",), name="decoder")
+    (component,) = request.config.components
+    state = tuple(StateLink(input=f"past_{kind}", output=f"present_{kind}", grows=2) for kind in "kv")
+    config = dataclasses.replace(request.config, components=(dataclasses.replace(component, state=state),))
+    text = render_all(dataclasses.replace(request, config=config))["README.md"]
+    assert "Each step makes the state longer (past\\_k, past\\_v), until `reset()`." in text
 
 
 SOLE = """
