@@ -15,6 +15,7 @@ from bundler.catalogue.matrix import describe_matrix
 from bundler.catalogue.tables import code, table
 from bundler.profiles.methods import METHODS
 from bundler.profiles.sections import profile_model
+from bundler.providers.java_session import JAVA_SESSION_OPTIONS
 from bundler.providers.knowledge import OptionRule
 from bundler.providers.registry import find_provider, provider_names
 from bundler.providers.session import SESSION_OPTIONS
@@ -57,6 +58,8 @@ def describe_options() -> str:
     lines += describe_sections(profile_model())
     lines += ["", "## Session options (`variants.session`)", "", *_rule_table(SESSION_OPTIONS)]
     lines += ["", "## Session options of web bundles (`variants.session`)", "", *_rule_table(WEB_SESSION_OPTIONS)]
+    lines += ["", "## Session options of bundles for Java and Android (`variants.session`)", ""]
+    lines += _rule_table(JAVA_SESSION_OPTIONS)
     lines += ["", "## Session configuration (`variants.session_config`)", "", *_rule_table(SESSION_CONFIG)]
     for name in provider_names():
         knowledge = find_provider(name)

@@ -14,8 +14,10 @@ from bundler.model.errors import UsageError
 from bundler.model.proof import Proof, RanOn
 from bundler.support.text import format_bytes
 
-Runs = Literal["programs", "pages"]
-"""What a device starts: programs, or pages of a web bundle."""
+Runs = Literal["programs", "pages", "classes"]
+"""What a device starts: programs, pages of a web bundle, or classes for a Java virtual machine."""
+
+_STARTED: Mapping[Runs, str] = {"programs": "programs", "pages": "pages of web bundles", "classes": "Java classes"}
 
 
 def drop_line(line: str) -> None:
@@ -27,7 +29,8 @@ def drop_line(line: str) -> None:
 class Need:
     """What a bundle asks of a device: one of these `systems` and `machines`, as `platform.system` and
     `platform.machine` name them (none: any will do). `target` is the id of its target, whose profile may say more.
-    With `here`, it brings no runtime: only what is installed on this machine runs it.
+    With `here`, it brings no runtime: only what is installed on this machine runs it. With `stands_in`, its own code
+    also runs on machines of other kinds, in place of the device.
     """
 
     runs: Runs
@@ -35,6 +38,7 @@ class Need:
     machines: tuple[str, ...] = ()
     target: str = ""
     here: bool = False
+    stands_in: bool = False
 
     def fits(self, system: str, machine: str) -> bool:
         """Whether a device of this kind can run it."""
@@ -50,10 +54,10 @@ class Need:
     def require_fit(self, facts: Facts) -> None:
         """Raise `UsageError` for a device that was named and runs no such bundles."""
         name, why = facts.name, ""
-        if facts.runs != self.runs or (facts.runs == "programs" and not self.fits(facts.system, facts.machine)):
-            there = (
-                "pages of web bundles" if facts.runs == "pages" else f"programs for {facts.system} on {facts.machine}"
-            )
+        fits = self.stands_in or self.fits(facts.system, facts.machine)
+        if facts.runs != self.runs or (facts.runs != "pages" and not fits):
+            where = "" if facts.runs == "pages" else f" for {facts.system} on {facts.machine}"
+            there = f"{_STARTED[facts.runs]}{where}"
             why = f"the bundle is for {self.describe()}, and {name} runs {there}"
         elif self.here and not facts.is_here:
             why = "a bundle of files has no runtime to be started with there"

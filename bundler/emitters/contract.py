@@ -225,3 +225,15 @@ class Emitter(Protocol):
         model, where one is given; empty when it can run none. It takes as long as `request.timing` says.
         """
         ...
+
+
+@runtime_checkable
+class Lender(Emitter, Protocol):
+    """An emitter whose formats can be asked for on targets of other ecosystems."""
+
+    lends_to: frozenset[str]
+    """Those ecosystems."""
+
+    def move(self, package_format: str) -> tuple[str, ...]:
+        """What changes in the profile of such a target, as a user's own overrides: those count after these."""
+        ...

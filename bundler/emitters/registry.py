@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 
-from bundler.emitters.contract import Emitter
+from bundler.emitters.contract import Emitter, Lender
 from bundler.model.errors import UsageError
 from bundler.model.registered import find_registered, registered_names
 
@@ -40,12 +40,27 @@ def find_writer(ecosystem: str, package_format: str) -> Emitter:
     return neutral if package_format in neutral.formats else own
 
 
+def find_move(ecosystem: str, package_format: str) -> tuple[str, ...]:
+    """What changes in the profile of a target of this ecosystem for a format: nothing, but for one that it lends."""
+    for emitter in _list_lenders(ecosystem):
+        if package_format in emitter.formats:
+            return emitter.move(package_format)
+    return ()
+
+
+def _list_lenders(ecosystem: str) -> list[Lender]:
+    """The emitters of other ecosystems that write bundles for targets of this one, too."""
+    emitters = map(find_emitter, emitter_names())
+    return [emitter for emitter in emitters if isinstance(emitter, Lender) and ecosystem in emitter.lends_to]
+
+
 def check_format(target: str, ecosystem: str, package_format: str, *, project: str = "") -> None:
     """Raise `UsageError` for a format that no bundle of `target`, which is of this ecosystem, has; `project` is the
     name of the project file that asks.
     """
     own = find_emitter(ecosystem).formats
-    formats = {**own, **find_emitter(NEUTRAL).formats}
+    lent = {name: text for emitter in _list_lenders(ecosystem) for name, text in emitter.formats.items()}
+    formats = {**own, **find_emitter(NEUTRAL).formats, **lent}
     if package_format not in formats:
         meant = next(iter((*difflib.get_close_matches(package_format, formats, n=1), *own)))
         raise UsageError(

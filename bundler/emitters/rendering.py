@@ -28,12 +28,15 @@ FILTERS = {
     "jskey": escapes.javascript_key,
     "jsdoc": escapes.javascript_comment,
     "json": escapes.json_string,
+    "kdoc": escapes.kdoc_text,
+    "kotlin": escapes.kotlin_string,
     "literal": escapes.python_literal,
     "markdown": escapes.markdown_text,
     "names": escapes.python_names,
     "shorten": escapes.shorten,
     "toml": escapes.toml_string,
     "tuple": escapes.python_tuple,
+    "xml": escapes.xml_text,
 }
 
 

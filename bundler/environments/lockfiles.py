@@ -23,7 +23,7 @@ GROUP = "bundler.locks"
 OLDEST_PYTHON = "3.11"
 _ONE_INDEX = ("--index-strategy", "first-index")
 _HASH = re.compile(r"--hash=sha256:([0-9a-f]{64})")
-_ENTRY = re.compile(r"^([A-Za-z0-9][A-Za-z0-9._-]*)==([^\s;]+)\s*(?:;\s*(.+))?$")
+_ENTRY = re.compile(r"^([A-Za-z0-9][A-Za-z0-9._:-]*)==([^\s;]+)\s*(?:;\s*(.+))?$")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

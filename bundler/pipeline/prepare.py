@@ -23,7 +23,13 @@ from bundler.pipeline.given import GivenData, read_given
 from bundler.pipeline.opening import name_after_file, name_model, open_model
 from bundler.pipeline.package_names import identify_package
 from bundler.pipeline.parallel import run_each
-from bundler.pipeline.requests import BuildRequest, list_parts, profile_overrides, repeat_command
+from bundler.pipeline.requests import (
+    BuildRequest,
+    list_parts,
+    profile_overrides,
+    repeat_command,
+    target_overrides,
+)
 from bundler.pipeline.shapes import assign_sizes
 from bundler.pipeline.workspace import Workspace
 from bundler.planning.plan import make_plan
@@ -230,7 +236,7 @@ def _check_together(parts: Sequence[Prepared], together: Sequence[str]) -> None:
 
 def _resolve(request: BuildRequest, listener: Listener) -> Resolved:
     """The target, checked; variants that the bundle will not have are reported before anything takes time."""
-    resolved = resolve_layers(request.target, request.overrides)
+    resolved = resolve_layers(request.target, target_overrides(request))
     if request.python:
         resolved = _choose_pythons(request, resolved, listener)
     if not request.trust_target:

@@ -277,10 +277,23 @@ def list_parts(request: BuildRequest) -> dict[str, BuildRequest]:
     return {name: replace(part, **common) for name, part in request.components.items()}
 
 
+def target_overrides(request: BuildRequest) -> tuple[str, ...]:
+    """What the request changes in any profile: what its format requires, then what the user has set.
+
+    Raises `ProfileError` for an unknown target.
+    """
+    if request.format is None:
+        return request.overrides
+    from bundler.emitters.registry import find_move  # noqa: PLC0415 (most commands need no emitter)
+    from bundler.profiles.resolve import read_ecosystem  # noqa: PLC0415
+
+    return (*find_move(read_ecosystem(request.target), request.format), *request.overrides)
+
+
 def profile_overrides(request: BuildRequest) -> tuple[str, ...]:
     """All that the request changes in a profile for Python packages."""
     listed = ", ".join(f'"{version}"' for version in request.python)
-    return (*request.overrides, *((f"python.versions=[{listed}]",) if request.python else ()))
+    return (*target_overrides(request), *((f"python.versions=[{listed}]",) if request.python else ()))
 
 
 def decision_key(name: str, target: str) -> str:

@@ -12,6 +12,7 @@ from typing import Any
 
 from bundler.model.facts import ModelFacts
 from bundler.model.plan import Decision
+from bundler.profiles.options import session_rules
 from bundler.profiles.schema import TargetProfile
 from bundler.providers.graph_optimizers import LAYOUT_OPTIMIZERS, OPTIMIZERS
 
@@ -79,7 +80,7 @@ def choose_optimization(facts: ModelFacts, profile: TargetProfile) -> Optimizati
     model_format = _choose_format(facts, profile)
     layout = facts.has_operator(*CONVOLUTIONS)
     opening = _choose_opening(layout=layout, optimized=level.choice != "none")
-    memory = _choose_memory(facts)
+    memory = _choose_memory(facts, profile)
     threads = choose_threads(facts, layout=layout)
     packing = _choose_packing(facts, layout=layout)
     return OptimizationRule(
@@ -167,11 +168,14 @@ def _choose_opening(*, layout: bool, optimized: bool) -> Choice:
     return Choice(session={"graph_optimization_level": ENABLE_ALL}, disabled=disabled, decision=decision)
 
 
-def _choose_memory(facts: ModelFacts) -> Choice:
+def _choose_memory(facts: ModelFacts, profile: TargetProfile) -> Choice:
     """Memory reuse is off without known shapes: planning it delays every start and saves little."""
     unknown = any(not isinstance(size, int) for port in facts.signature.inputs for size in (port.type.shape or ()))
     if not unknown:
         return Choice()
+    if "enable_mem_reuse" not in session_rules(profile.platform.system, profile.bundle.ecosystem):
+        reason = "input sizes are unknown, so it only delays the start; the runtime's API here cannot turn it off"
+        return Choice(decision=Decision(subject="planned memory reuse", choice="on", reason=reason))
     reason = "input sizes are unknown, so planning memory reuse only delays the start"
     decision = Decision(subject="planned memory reuse", choice="off", reason=reason)
     return Choice(session={"enable_mem_reuse": False}, decision=decision)

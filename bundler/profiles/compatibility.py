@@ -28,7 +28,7 @@ def find_incompatible_values(profile: TargetProfile) -> list[Problem]:
 
 
 def _check_options(profile: TargetProfile) -> Iterator[Problem]:
-    rules = session_rules(profile.platform.system)
+    rules = session_rules(profile.platform.system, profile.bundle.ecosystem)
     for position, variant in enumerate(profile.variants):
         yield from check_variant(variant, ("variants", position), rules)
 

@@ -8,6 +8,7 @@ from bundler.model.errors import ProfileError
 from bundler.profiles.chain import Key, shorten
 from bundler.profiles.problems import Problem, suggest
 from bundler.profiles.schema import OptionValue, Provider, Variant
+from bundler.providers.java_session import JAVA_ECOSYSTEMS, JAVA_SESSION_OPTIONS
 from bundler.providers.knowledge import OptionRule, ProviderKnowledge
 from bundler.providers.playbook import REPLACED_IN_SESSION, REPLACED_IN_SESSION_CONFIG
 from bundler.providers.registry import describe_unknown, find_provider, provider_names
@@ -27,11 +28,14 @@ def index_rules(rules: Iterable[OptionRule]) -> Rules:
 SESSION = index_rules(SESSION_OPTIONS)
 CONFIG = index_rules(SESSION_CONFIG)
 WEB_SESSION = index_rules(WEB_SESSION_OPTIONS)
+JAVA_SESSION = index_rules(JAVA_SESSION_OPTIONS)
 
 
-def session_rules(system: str) -> Rules:
-    """The attributes that the runtime of this system has."""
-    return WEB_SESSION if system == "web" else SESSION
+def session_rules(system: str, ecosystem: str) -> Rules:
+    """The attributes that the runtime has on this system, through the API that bundles of this ecosystem use."""
+    if system == "web":
+        return WEB_SESSION
+    return JAVA_SESSION if ecosystem in JAVA_ECOSYSTEMS else SESSION
 
 
 def check_variant(variant: Variant, at: Key, session: Rules) -> Iterator[Problem]:

@@ -49,6 +49,13 @@ def resolve_layers(name_or_path: str, overrides: Sequence[str] = ()) -> Resolved
     return Resolved(profile=check_layers(layered), layered=layered)
 
 
+def read_ecosystem(name_or_path: str) -> str:
+    """The ecosystem that a target's files name, unchecked. Raises `ProfileError`."""
+    bundle = load_chain(locate_target(name_or_path)).data.get("bundle", {})
+    found = bundle.get("ecosystem") if isinstance(bundle, Mapping) else None
+    return found if isinstance(found, str) else "python"
+
+
 def locate_target(name_or_path: str) -> Path:
     """The file of a target. What ends in `.toml` or has a separator is a path. Raises `ProfileError`."""
     if name_or_path.endswith(".toml") or "/" in name_or_path or "\\" in name_or_path:
@@ -79,7 +86,7 @@ def check_layers(layered: Layered) -> TargetProfile:
     problems = find_incompatible_values(profile)
     if problems:
         raise _invalid(layered, problems)
-    rules = session_rules(profile.platform.system)
+    rules = session_rules(profile.platform.system, profile.bundle.ecosystem)
     variants = tuple(normalize_variant(variant, rules) for variant in profile.variants)
     return profile.model_copy(update={"variants": variants})
 

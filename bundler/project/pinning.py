@@ -10,7 +10,7 @@ from bundler.environments.registry import Environments, LockSource, runtime_pack
 from bundler.model.errors import UsageError
 from bundler.model.events import Listener, Reporter, ignore
 from bundler.pipeline.given import source_environments
-from bundler.pipeline.requests import BuildRequest, list_parts
+from bundler.pipeline.requests import BuildRequest, list_parts, target_overrides
 from bundler.planning.plan import step_environments
 from bundler.profiles.resolve import resolve_target
 from bundler.project.load import LoadedProject
@@ -32,10 +32,11 @@ def needed_locks(requests: Sequence[BuildRequest], environments: Environments) -
     found: dict[str, LockSource | None] = {}
     requests = [part for request in requests for part in list_parts(request).values()]
     profiles = {
-        key: resolve_target(*key) for key in dict.fromkeys((request.target, request.overrides) for request in requests)
+        key: resolve_target(*key)
+        for key in dict.fromkeys((request.target, target_overrides(request)) for request in requests)
     }
     for request in requests:
-        profile = profiles[request.target, request.overrides]
+        profile = profiles[request.target, target_overrides(request)]
         chosen = request.format or profile.bundle.format
         found |= find_writer(profile.bundle.ecosystem, chosen).locks(profile, chosen)
         for name in (*step_environments(profile), *_source_environments(request)):

@@ -87,6 +87,30 @@ def javascript_comment(text: str) -> str:
     return visible(text).replace("*/", "*\\/").replace("`", "'").replace("@", "&#64;")
 
 
+def kotlin_string(text: str) -> str:
+    """A string literal in double quotes for Kotlin, in printable ASCII alone; `$` begins no template in it."""
+    units = text.encode("utf-16-be", "surrogatepass")
+    codes = (int.from_bytes(units[at : at + 2], "big") for at in range(0, len(units), 2))
+    return f'"{"".join(map(_escape_for_kotlin, codes))}"'
+
+
+def _escape_for_kotlin(code: int) -> str:
+    char = chr(code)
+    if char in '"\\$':
+        return f"\\{char}"
+    return char if char.isascii() and char.isprintable() else f"\\u{code:04x}"
+
+
+def kdoc_text(text: str) -> str:
+    """`text` inside a comment of Kotlin: it cannot end the comment, nest another one, or close a span of code."""
+    return re.sub(r"/(?=\*)", "/ ", re.sub(r"\*(?=/)", "* ", visible(text).replace("`", "'")))
+
+
+def xml_text(text: str) -> str:
+    """`text` in an element or a quoted attribute of XML, which has no place for control characters even as entities."""
+    return html.escape(visible(text), quote=True)
+
+
 def html_text(text: str) -> str:
     """`text` in an element or a quoted attribute of HTML."""
     return html.escape(visible(text), quote=True)

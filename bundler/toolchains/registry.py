@@ -1,5 +1,5 @@
-"""Find toolchains by name. Packages register them as entry points. Bundler brings none yet: none of its own stages
-compiles native code.
+"""Find toolchains by name. Built-in and foreign ones register alike, as entry points. None of bundler's own stages
+compiles native code yet: its own toolchains are those of bundles in Kotlin.
 """
 
 from __future__ import annotations

@@ -51,7 +51,7 @@ def test_the_devices_that_are_built_in_register_as_others_do() -> None:
 def test_an_unknown_device_is_refused_with_those_that_exist() -> None:
     with pytest.raises(UsageError) as caught:
         find_kind("brwoser")
-    assert "the devices are local, browser, qemu-aarch64" in caught.value.details[0]
+    assert "the devices are local, browser, jvm, qemu-aarch64" in caught.value.details[0]
     assert caught.value.hint is not None
     assert "--on browser" in caught.value.hint
     assert caught.value.exit_code == 2

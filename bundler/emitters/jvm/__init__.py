@@ -1,0 +1,1 @@
+"""Bundles for the Java virtual machine: a jar with the model, its loader in Kotlin, and its runtime beside it."""

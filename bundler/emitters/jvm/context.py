@@ -1,0 +1,238 @@
+"""What the templates of bundles in Kotlin are rendered from: a pure function of the request."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import bundler
+from bundler.emitters.contract import EmitRequest
+from bundler.emitters.device import DeviceContext, describe_device
+from bundler.emitters.jvm.names import choose_names, make_properties, make_version, name_types
+from bundler.emitters.payload import describe_recorded_preprocessing
+from bundler.model.errors import UsageError
+from bundler.model.runtime import RuntimeComponent, RuntimeConfig
+from bundler.model.signature import Port, ValueType, describe_type
+from bundler.support.text import shorten, visible
+
+ELEMENTS: Final = {
+    "float32": "FLOAT32",
+    "float64": "FLOAT64",
+    "float16": "FLOAT16",
+    "bfloat16": "BFLOAT16",
+    "int8": "INT8",
+    "int16": "INT16",
+    "int32": "INT32",
+    "int64": "INT64",
+    "uint8": "UINT8",
+    "bool": "BOOL",
+    "str": "STRING",
+}
+"""Types of elements that the runtime's Java API has (`ai.onnxruntime.OnnxJavaType` 1.28.0), by the loader's names."""
+
+_VIEWS: Final = {
+    "float32": ("floats", "floatArrayOf(…)"),
+    "float64": ("doubles", "doubleArrayOf(…)"),
+    "int16": ("shorts", "shortArrayOf(…)"),
+    "int32": ("ints", "intArrayOf(…)"),
+    "int64": ("longs", "longArrayOf(…)"),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PortContext:
+    """One input or output. `property` is its name in Kotlin, `type` what a person reads, and `element` the loader's
+    name of its element type. `sizes` are expressions for a tensor of it, None where its rank is not known; `view` reads
+    and writes its elements.
+    """
+
+    property: str
+    name: str
+    type: str
+    element: str
+    optional: bool
+    sizes: tuple[str, ...] | None
+    view: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StreamContext:
+    """What one step of a stream takes and gives."""
+
+    inputs: tuple[PortContext, ...]
+    outputs: tuple[PortContext, ...]
+    state: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ComponentContext:
+    """One model: `property` is its member in a bundle of several, `type` its class. `dimensions` are the parameters of
+    the sizes that its inputs leave open; with `fixed` all sizes of its outputs are known.
+    """
+
+    name: str
+    property: str
+    type: str
+    summary: str
+    inputs: tuple[PortContext, ...]
+    outputs: tuple[PortContext, ...]
+    dimensions: tuple[str, ...]
+    fixed: bool
+    stream: StreamContext | None
+    variants: tuple[str, ...]
+    preprocessing: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Context:
+    """All that the templates see. Text in it is raw: each place escapes for itself. `type` is the class that is opened:
+    the bundle's where there are several models, else the model's.
+    """
+
+    package: str
+    loader: str
+    group: str
+    artifact: str
+    version: str
+    type: str
+    title: str
+    summary: str
+    bundler_version: str
+    config_sha256: str
+    runtime: str
+    components: tuple[ComponentContext, ...]
+    several: bool
+    together: tuple[str, ...]
+    strict: bool
+    device: DeviceContext
+
+
+def make_context(request: EmitRequest, config_sha256: str) -> Context:
+    """The context of one bundle; `config_sha256` pins the bytes of its `runtime.json`. Raises `UsageError` for a model
+    with inputs or outputs that the loader cannot hold.
+    """
+    config, profile = request.config, request.profile
+    names = choose_names(config.name, request.package_name)
+    components = _make_components(config, names.type)
+    title = visible(profile.title)
+    models = ", ".join(visible(shorten(component.model)) for component in config.components)
+    return Context(
+        package=names.package,
+        loader=names.loader,
+        group=names.group,
+        artifact=names.artifact,
+        version=make_version(request.version),
+        type=names.type if config.sole else f"{names.type}Bundle",
+        title=f"{visible(shorten(config.name))} for {config.target}",
+        summary=f"The ONNX model{'' if config.sole else 's'} {models}, built for {title}.",
+        bundler_version=bundler.__version__,
+        config_sha256=config_sha256,
+        runtime=profile.runtime.version,
+        components=components,
+        several=config.sole is None,
+        together=config.together,
+        strict=config.fallback == "strict",
+        device=describe_device(request),
+    )
+
+
+def _make_components(config: RuntimeConfig, type_: str) -> tuple[ComponentContext, ...]:
+    if config.sole:
+        return (_make_component(config.sole, type_, type_),)
+    types = name_types([component.name for component in config.components], type_)
+    properties = make_properties([component.name for component in config.components], "model")
+    return tuple(
+        _make_component(component, *pair)
+        for component, pair in zip(config.components, zip(properties, types, strict=True), strict=True)
+    )
+
+
+def _make_component(component: RuntimeComponent, property_: str, type_: str) -> ComponentContext:
+    signature = component.signature
+    for port in (*signature.inputs, *signature.outputs):
+        _require_tensor(component, port)
+    inputs, outputs = _make_ports(signature.inputs, "input"), _make_ports(signature.outputs, "output")
+    taken = {link.input for link in component.state}
+    given = {link.output for link in component.state}
+    stream = StreamContext(
+        inputs=tuple(port for port in inputs if port.name not in taken),
+        outputs=tuple(port for port in outputs if port.name not in given),
+        state=tuple(shorten(link.input) for link in component.state),
+    )
+    return ComponentContext(
+        name=component.name,
+        property=property_,
+        type=type_,
+        summary=f"The ONNX model {visible(shorten(component.model))}.",
+        inputs=inputs,
+        outputs=outputs,
+        dimensions=_list_dimensions(inputs),
+        fixed=all(_is_fixed(port) for port in signature.outputs),
+        stream=stream if component.state else None,
+        variants=tuple(variant.name for variant in component.variants),
+        preprocessing=describe_recorded_preprocessing(component.preprocessing),
+    )
+
+
+def _require_tensor(component: RuntimeComponent, port: Port) -> None:
+    """Raise `UsageError` for what the runtime's Java API, or the loader, cannot hold."""
+    if port.type.kind == "tensor" and port.type.element_type in ELEMENTS:
+        return
+    raise UsageError(
+        f"{visible(shorten(component.model))}: {visible(shorten(port.name))} is {visible(describe_type(port.type))}, "
+        "which a bundle for Java or Android cannot hold",
+        details=(f"it takes tensors of {', '.join(ELEMENTS)}",),
+        hint="change the model's inputs and outputs to such tensors, or write plain files with --format files",
+    )
+
+
+def _is_fixed(port: Port) -> bool:
+    sizes = port.type.shape
+    return port.type.element_type != "str" and sizes is not None and all(isinstance(size, int) for size in sizes)
+
+
+def _make_ports(ports: tuple[Port, ...], stem: str) -> tuple[PortContext, ...]:
+    properties = make_properties([port.name for port in ports], stem)
+    sizes = _name_sizes(ports, properties)
+    return tuple(
+        PortContext(
+            property=property_,
+            name=port.name,
+            type=shorten(describe_type(port.type)),
+            element=ELEMENTS[port.type.element_type or ""],
+            optional=port.optional,
+            sizes=sizes[position],
+            view=_VIEWS.get(port.type.element_type or "", ("bytes", ""))[0],
+        )
+        for position, (port, property_) in enumerate(zip(ports, properties, strict=True))
+    )
+
+
+def _name_sizes(ports: tuple[Port, ...], properties: tuple[str, ...]) -> list[tuple[str, ...] | None]:
+    """For each port the sizes of a tensor of it: numbers, and names for those that the model leaves open."""
+    symbols = list(dict.fromkeys(size for port in ports for size in port.type.shape or () if isinstance(size, str)))
+    named = dict(zip(symbols, make_properties(symbols, "size"), strict=True))
+    taken = {*named.values(), *properties}
+    return [_name_axes(port.type, property_, named, taken) for port, property_ in zip(ports, properties, strict=True)]
+
+
+def _name_axes(value: ValueType, property_: str, named: dict[str, str], taken: set[str]) -> tuple[str, ...] | None:
+    if value.shape is None:
+        return None
+    return tuple(
+        str(size) if isinstance(size, int) else named[size] if size else _name_axis(property_, axis, taken)
+        for axis, size in enumerate(value.shape)
+    )
+
+
+def _name_axis(property_: str, axis: int, taken: set[str]) -> str:
+    name = f"{property_}Axis{axis}"
+    while name in taken:
+        name += "_"
+    return name
+
+
+def _list_dimensions(inputs: tuple[PortContext, ...]) -> tuple[str, ...]:
+    """The parameters for the sizes of required inputs that are not numbers."""
+    sizes = (size for port in inputs if not port.optional for size in port.sizes or ())
+    return tuple(dict.fromkeys(size for size in sizes if not size.isdigit()))

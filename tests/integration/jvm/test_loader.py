@@ -1,0 +1,108 @@
+"""The loader in Kotlin, tested in Kotlin by JUnit, on real bundles."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import helper, numpy_helper
+
+from tests.support import models
+from tests.support.command_line import ROOT, CommandLine
+from tests.support.decoder_models import make_decoder
+from tests.support.kotlin import (
+    TESTS,
+    compile_loader,
+    compile_sources,
+    fetch_junit,
+    fetch_runtime,
+    run_java,
+    unpack_payload,
+)
+from tests.support.recurrent_models import make_gru
+
+CLASSES = ("LoaderTest", "IntegrityTest", "StreamTest", "FiguresTest")
+
+
+def make_slow(layers: int = 400, width: int = 1024) -> onnx.ModelProto:
+    """Many matrices one after the other: the runtime can stop between any two."""
+    weights = numpy_helper.from_array((np.eye(width) * 0.5).astype(np.float32), "w")
+    nodes = [
+        helper.make_node("MatMul", [f"x{at}" if at else "x", "w"], [f"x{at + 1}" if at + 1 < layers else "y"])
+        for at in range(layers)
+    ]
+    ports = [helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, ["rows", width]) for name in ("x", "y")]
+    graph = helper.make_graph(nodes, "slow", ports[:1], ports[1:], [weights])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=10)
+
+
+@pytest.fixture(scope="module")
+def outcome(bundler: CommandLine, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """What JUnit reported of all tests."""
+    runtime, junit = fetch_runtime(bundler.cache), fetch_junit(bundler.cache)
+    folder = tmp_path_factory.mktemp("kotlin")
+    properties = build_bundles(bundler, folder)
+    loader = compile_loader(bundler.cache, folder / "loader")
+    tests = folder / "tests"
+    compile_sources(bundler.cache, sorted(TESTS.glob("*.kt")), (*runtime, junit), tests, friends=(loader,))
+    path = os.pathsep.join(map(str, (tests, loader, *runtime)))
+    command = (
+        "-jar",
+        str(junit),
+        "execute",
+        "--class-path",
+        path,
+        "--scan-class-path",
+        str(tests),
+        "--details",
+        "tree",
+    )
+    return run_java((*command, "--disable-ansi-colors", "--disable-banner"), properties=properties)
+
+
+def build_bundles(bundler: CommandLine, folder: Path) -> dict[str, object]:
+    """The bundles that the tests open, each payload in a folder of its name."""
+    here = ("--target", "linux-x64", "--format", "jar", "--no-prove")
+    places = {}
+    for name, model, options in (
+        ("cnn", models.cnn(), ()),
+        ("slow", make_slow(), ()),
+        ("stream", make_gru(), ("--state", "h0=hn")),
+        ("decoder", make_decoder(), ("--state", "past_k=present_k,grows=2", "--state", "past_v=present_v,grows=2")),
+    ):
+        path = models.save(model, folder / "models", f"{name}.onnx")
+        built = bundler.build(path, *here, *options, "--output", folder / "built")
+        places[name] = unpack_payload(Path(built["bundle"]), folder / "bundles" / name)
+    fallback = bundler.build(
+        models.save(models.cnn(), folder / "models", "fallback.onnx"),
+        *("--target", "android-x64", "--format", "files", "--no-prove", "--output", folder / "built"),
+    )
+    (folder / "bundles" / "fallback").symlink_to(Path(fallback["bundle"]), target_is_directory=True)
+    big = models.big_external(folder / "models" / "big", megabytes=4)
+    external = bundler.build(big, *here, "--name", "external", "--output", folder / "built")
+    jar, prefix = unpack_payload(Path(external["bundle"]), folder / "bundles" / "external")
+    return {
+        "bundles": folder / "bundles",
+        "jar": places["cnn"][0],
+        "prefix": places["cnn"][1],
+        "external.jar": jar,
+        "external.prefix": prefix,
+        "vectors": ROOT / "tests" / "vectors" / "figures.json",
+    }
+
+
+@pytest.mark.parametrize("name", CLASSES)
+def test_every_test_of_the_class_passes(outcome: str, name: str) -> None:
+    found = re.search(rf"{name}(?s:.*?)(?=\n[^\n]*Test \[|\nTest run finished)", outcome)
+    assert found is not None, outcome
+    assert "[X]" not in found[0], found[0]
+
+
+def test_no_test_was_left_out(outcome: str) -> None:
+    assert int(re.search(r"(\d+) tests successful", outcome)[1]) > 60  # type: ignore[index]
+    assert "0 tests failed" in outcome, outcome
+    assert "0 tests skipped" in outcome, outcome
