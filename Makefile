@@ -89,6 +89,8 @@ test: $(READY) $(JS_READY) ## Run the tests of units and some journeys (five min
 
 test-full: $(READY) $(JS_READY) ## Run all other tests (some twenty minutes on two cores)
 	$(call INSTALL,bwrap,bubblewrap,the tests of --sandbox)
+	$(call INSTALL,javac,openjdk-17-jdk-headless,the tests of bundles for Java)
+	$(call INSTALL,mvn,maven,the tests of bundles for Java)
 	$(call INSTALL,qemu-aarch64-static qemu-aarch64,qemu-user-static,the tests under emulation)
 	$(PYTEST) -m "not quick" $(PYTEST_FLAGS)
 
