@@ -5,6 +5,7 @@ compiles native code yet: its own toolchains are those of bundles in Kotlin.
 from __future__ import annotations
 
 import hashlib
+import re
 import shutil
 import tempfile
 from dataclasses import dataclass
@@ -16,6 +17,9 @@ from bundler.model.errors import DefectError, EnvironmentMissingError
 from bundler.model.registered import find_registered, registered_names
 
 GROUP = "bundler.toolchains"
+_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+"""Maven colours its version even where nobody sees it."""
+
 ANSWER_SECONDS = 60.0
 """A compiler states its version in milliseconds; one behind a wrapper may be downloaded first."""
 
@@ -54,7 +58,8 @@ def find_toolchain(name: str) -> FoundToolchain:
         )
     answers = [_ask(toolchain, program, question) for question in toolchain.questions]
     digest = hashlib.sha256("\0".join(answers).encode()).hexdigest()
-    version = next((line.strip() for line in answers[0].splitlines() if line.strip()), "")
+    lines = (_COLOUR.sub("", line).strip() for line in answers[0].splitlines())
+    version = next((line for line in lines if line), "")
     return FoundToolchain(name=name, program=Path(program), version=version, digest=digest)
 
 

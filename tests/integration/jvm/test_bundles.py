@@ -1,0 +1,191 @@
+"""A jar as its users have it: started, verified, altered, and used from Kotlin and Java as its README says."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from tests.support import models
+from tests.support.command_line import CommandLine
+from tests.support.kotlin import compile_java, compile_sources, fetch_runtime, find_java, run_java
+from tests.support.recurrent_models import make_gru
+
+
+@pytest.fixture(scope="module")
+def built(bundler: CommandLine, tmp_path_factory: pytest.TempPathFactory) -> dict[str, object]:
+    """Two models in one bundle, one of them with state: verified while it was built."""
+    fetch_runtime(bundler.cache)
+    folder = tmp_path_factory.mktemp("jar")
+    image = models.save(models.cnn(batch=1), folder, "cnn.onnx")
+    sound = models.save(make_gru(), folder, "gru.onnx")
+    document = bundler.run(
+        *("build", f"detect={image}", f"hear={sound}", "--bundle", "senses", "--state", "hear:h0=hn"),
+        *("--target", "linux-x64", "--format", "jar", "--package-name", "com.acme.senses", "--version", "1.2.3"),
+        *("--output", folder / "out", "--json"),
+    )
+    (bundle,) = document.expect(0).document["bundles"]
+    return dict(bundle)
+
+
+@pytest.fixture
+def jar(built: dict[str, object]) -> Path:
+    return Path(str(built["bundle"])) / "senses-1.2.3.jar"
+
+
+def libraries(jar: Path) -> tuple[Path, ...]:
+    return (jar, *sorted((jar.parent / "lib").glob("*.jar")))
+
+
+def snippets(jar: Path, language: str) -> list[str]:
+    """The blocks of the README in a language."""
+    return re.findall(rf"```{language}\n(.*?)```", (jar.parent / "README.md").read_text("utf-8"), re.DOTALL)
+
+
+def test_every_variant_is_executed(built: dict[str, object]) -> None:
+    manifest = json.loads((Path(str(built["bundle"])) / "bundle.json").read_text("utf-8"))
+    levels = [variant["proof"]["level"] for part in manifest["components"] for variant in part["variants"]]
+    assert levels == ["executed", "executed"]
+
+
+def test_it_starts_where_it_lies(jar: Path, tmp_path: Path) -> None:
+    moved = tmp_path / "a folder with spaces & ä"
+    shutil.copytree(jar.parent, moved)
+    assert "variant cpu runs on CPUExecutionProvider" in run_java(("-jar", str(moved / jar.name), "info"))
+    assert run_java(("-jar", str(moved / jar.name), "self-test")).count("are within tolerance") == 2
+    assert "median" in run_java(("-jar", str(moved / jar.name), "bench", "--seconds", "0.1"))
+    assert (
+        "usage"
+        in subprocess.run(
+            (find_java(), "-jar", str(moved / jar.name)), capture_output=True, text=True, check=False
+        ).stderr
+    )
+
+
+def test_the_readme_in_kotlin_runs_as_it_stands(jar: Path, bundler: CommandLine, tmp_path: Path) -> None:
+    (source,) = (text for text in snippets(jar, "kotlin") if "fun main" in text)
+    (tmp_path / "Example.kt").write_text(source, "utf-8")
+    compile_sources(bundler.cache, (tmp_path / "Example.kt",), libraries(jar), tmp_path / "classes")
+    path = os.pathsep.join(map(str, (tmp_path / "classes", *libraries(jar))))
+    assert "float32[1, 5]" in run_java(("-cp", path, "ExampleKt"))
+
+
+def test_the_readme_in_java_runs_as_it_stands(jar: Path, tmp_path: Path) -> None:
+    (source,) = snippets(jar, "java")
+    (tmp_path / "Example.java").write_text(source, "utf-8")
+    compile_java(tmp_path / "Example.java", libraries(jar), tmp_path / "classes")
+    path = os.pathsep.join(map(str, (tmp_path / "classes", *libraries(jar))))
+    assert "float32[1, 5]" in run_java(("-cp", path, "Example"))
+
+
+STREAM = """
+import com.acme.senses.HearStreamInputs
+import com.acme.senses.SensesBundle
+import com.acme.senses.loader.Tensor
+
+fun main() {
+    SensesBundle.openBlocking().use { bundle ->
+        bundle.hear.stream().use { stream ->
+            val inputs = HearStreamInputs(Tensor.floats(%s))
+            val answers = List(3) { stream.runBlocking(inputs).use { it.toString().length } }
+            println("steps ${answers.size}, state ${stream.state.keys}")
+            stream.reset()
+        }
+    }
+}
+"""
+
+
+def test_a_stream_is_typed(jar: Path, bundler: CommandLine, tmp_path: Path) -> None:
+    with zipfile.ZipFile(jar.with_name("senses-1.2.3-sources.jar")) as archive:
+        facade = archive.read("com/acme/senses/SensesBundle.kt").decode()
+    shape = re.search(r"class HearStreamInputs\(\s*/\*\* `\w+`: `float32\[([\d, ]+)\]`", facade)
+    assert shape is not None, facade
+    (tmp_path / "Step.kt").write_text(STREAM % shape[1], "utf-8")
+    compile_sources(bundler.cache, (tmp_path / "Step.kt",), libraries(jar), tmp_path / "classes")
+    path = os.pathsep.join(map(str, (tmp_path / "classes", *libraries(jar))))
+    assert "steps 3, state [h0]" in run_java(("-cp", path, "StepKt"))
+
+
+def test_maven_takes_it_with_its_pom(jar: Path, tmp_path: Path) -> None:
+    """As the README says, into a repository of the test's own."""
+    maven = shutil.which("mvn")
+    assert maven is not None
+    (command,) = re.findall(r"^    mvn (install.*)$", (jar.parent / "README.md").read_text("utf-8"), re.MULTILINE)
+    goal, *options = command.split()
+    assert goal == "install:install-file"
+    plugin = "org.apache.maven.plugins:maven-install-plugin:install-file"
+    done = subprocess.run(
+        (maven, "-q", "-B", plugin, *options, f"-DlocalRepositoryPath={tmp_path}"),
+        cwd=jar.parent,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=200,
+    )
+    if "could not be resolved" in done.stdout or "No plugin found" in done.stdout:
+        pytest.skip("Maven's install plugin is in no repository of this machine")
+    assert done.returncode == 0, done.stdout
+    place = tmp_path / "com/acme/senses/1.2.3"
+    assert (place / "senses-1.2.3.jar").read_bytes() == jar.read_bytes()
+    assert (place / "senses-1.2.3-sources.jar").is_file()
+
+
+def test_verify_runs_it_again(jar: Path, bundler: CommandLine) -> None:
+    answer = bundler.run("verify", jar.parent).expect(0)
+    assert "Verified" in answer.out
+
+
+def test_an_altered_model_is_found_by_verify_and_by_the_loader(jar: Path, bundler: CommandLine, tmp_path: Path) -> None:
+    copy = tmp_path / "copy"
+    shutil.copytree(jar.parent, copy)
+    altered = copy / jar.name
+    data = bytearray(altered.read_bytes())
+    with zipfile.ZipFile(altered) as archive:
+        info = next(item for item in archive.infolist() if item.filename.endswith(".onnx"))
+        place = info.header_offset + info.file_size // 2 + 5000
+    data[place] ^= 1
+    altered.write_bytes(bytes(data))
+    assert "other content" in bundler.run("verify", copy).expect(8).err
+    done = subprocess.run((find_java(), "-jar", str(altered), "info"), capture_output=True, text=True, check=False)
+    assert done.returncode == 3
+    assert "does not match its checksum" in done.stderr
+
+
+def test_the_runtime_is_that_of_this_system_alone(jar: Path) -> None:
+    (runtime,) = (jar.parent / "lib").glob("onnxruntime-*.jar")
+    with zipfile.ZipFile(runtime) as archive:
+        folders = {name.split("/")[3] for name in archive.namelist() if name.startswith("ai/onnxruntime/native/")}
+    assert folders == {"linux-x64"}
+
+
+def test_what_a_jar_cannot_hold_is_refused(bundler: CommandLine, tmp_path: Path) -> None:
+    model = models.save(models.zipmap(), tmp_path)
+    answer = bundler.run("build", model, "-t", "linux-x64", "--format", "jar", "--output", tmp_path / "out").expect(2)
+    assert "cannot hold" in answer.err
+    assert "--format files" in answer.err
+    assert not list((tmp_path / "out").glob("*"))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("-t", "web-wasm", "--format", "jar"), "have no format 'jar'"),
+        (("-t", "raspberry-pi-4", "--format", "jar", "--package-name", "x"), "cannot be the package"),
+        (("-t", "linux-x64", "--format", "jar", "--version", "1/2"), "cannot be the version"),
+        (("-t", "rtx-4090", "--format", "jar"), 'the runtime for Java has no "'),
+    ],
+)
+def test_what_does_not_fit_is_refused_before_anything_is_built(
+    warm: CommandLine, tmp_path: Path, arguments: tuple[str, ...], says: str
+) -> None:
+    model = models.save(models.mlp(), tmp_path)
+    answer = warm.run("build", model, *arguments, "--output", tmp_path / "out")
+    assert answer.code in (2, 4)
+    assert says in answer.err
