@@ -25,7 +25,7 @@ public interface Host {
     /** Turn the runtime's telemetry off. Called before a class of the runtime is loaded. */
     public fun silence()
 
-    /** Make ready what the runtime's library needs before it is loaded. Called once, after [silence]. */
+    /** Make ready what the runtime's libraries need before they are loaded. Called once, after [silence]. */
     public fun prepare() {}
 
     /** The library of the provider's plugin; null where it is not there. */

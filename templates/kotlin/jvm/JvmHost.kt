@@ -21,6 +21,11 @@ public class JvmHost(
         return
     }
 
+    /** Keep the runtime's libraries in the store, so that it unpacks them once and leaves nothing behind. */
+    override fun prepare() {
+        store?.let { NativeLibraries(it).provide() }
+    }
+
     private companion object {
         fun nameSystem(): String {
             val name = System.getProperty("os.name").orEmpty()
