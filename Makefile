@@ -13,7 +13,7 @@ PYTEST = $(BIN)/pytest -n $(JOBS) --dist loadgroup --durations=50
 export ORT_DISABLE_TELEMETRY := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo demo-web demo-precision demo-device test test-full test-slow lint constraints docs site benchmarks benchmarks-rivals clean
+.PHONY: help setup demo demo-web demo-precision demo-device demo-android test test-full test-slow lint constraints docs site benchmarks benchmarks-rivals clean
 
 help: ## Show the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
@@ -75,6 +75,14 @@ demo-device: $(READY) ## Compile that image model for a phone's NPU, run it in e
 	@echo "How an application opens it: $(DEMO)/orientation-snapdragon-8g3/README.md"
 	@echo "What the NPU takes, and the accuracy in emulation: $(DEMO)/orientation-snapdragon-8g3.report/report.html"
 	@echo "Other devices: $(BIN)/bundler targets list, or $(BIN)/bundler targets recommend MODEL --device \"Pixel 8 Pro\""
+
+demo-android: $(READY) ## Build that image model as a module for a phone's app, and run its loader on this machine's Java
+	$(BIN)/python examples/text_orientation/fetch_model.py $(DEMO)/orientation.onnx
+	$(BIN)/python examples/text_orientation/fix_sizes.py $(DEMO)/orientation.onnx $(DEMO)/orientation-fixed.onnx
+	$(BIN)/bundler build $(DEMO)/orientation-fixed.onnx --name orientation --target snapdragon-8g3 --format gradle \
+		--package-name com.acme.orientation --output $(DEMO)/android
+	$(BIN)/bundler verify $(DEMO)/android/orientation-snapdragon-8g3
+	@echo "How an app uses it: $(DEMO)/android/orientation-snapdragon-8g3/README.md"
 
 # Debian's packages are installed where we may; without them the tests that need them are skipped, and say so.
 define INSTALL

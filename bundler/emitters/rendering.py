@@ -89,7 +89,7 @@ def make_environment(folder: Path) -> Environment:
     from jinja2 import Environment, FileSystemLoader, StrictUndefined  # noqa: PLC0415 (heavy; only builds need it)
 
     environment = Environment(
-        loader=FileSystemLoader(folder),
+        loader=FileSystemLoader([folder, folder.parent]),
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,

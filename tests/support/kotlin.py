@@ -47,11 +47,21 @@ def fetch_runtime(cache: Path) -> tuple[Path, ...]:
 
 def fetch_junit(cache: Path) -> Path:
     """What finds and runs tests, as one jar."""
-    lock = parse_lock("junit", (TESTS / "junit.lock").read_text("utf-8"))
+    return _fetch_one(cache, "junit")
+
+
+def fetch_android(cache: Path) -> Path:
+    """The classes of Android's framework: 137 MB, in which nothing but the compiler looks."""
+    return _fetch_one(cache, "android")
+
+
+def _fetch_one(cache: Path, name: str) -> Path:
+    find_java()
+    lock = parse_lock(name, (TESTS / f"{name}.lock").read_text("utf-8"))
     try:
         (found,) = fetch_artifacts(lock, Environments(cache)).values()
     except EnvironmentMissingError as error:
-        pytest.skip(f"JUnit could not be fetched: {error.message}")
+        pytest.skip(f"{lock.pins[0].name} could not be fetched: {error.message}")
     return found
 
 

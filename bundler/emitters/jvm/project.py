@@ -31,6 +31,9 @@ LIBRARIES: Final = "lib"
 """The folder with the runtime and what else the jar needs, so that no registry is needed to run it."""
 
 _NATIVE: Final = "ai/onnxruntime/native/"
+_HOST: Final = ("JvmHost", "Payload", "findPayload")
+"""What the rendered class uses of the loader's part for a JVM."""
+
 _DEBUG: Final = ".dSYM/"
 
 
@@ -130,7 +133,9 @@ def _render(context: Context, names: PackageNames, lock: Lock, project: Path) ->
         Dependency(group=pin.name.split(":")[0], name=pin.name.split(":")[1], version=pin.version) for pin in lock.pins
     ]
     places = {"sources": f"src/{names.folder}", "type": context.type}
-    write_project(load_template(TEMPLATE), {**fields, "dependencies": dependencies}, places, project)
+    write_project(
+        load_template(TEMPLATE), {**fields, "host_classes": _HOST, "dependencies": dependencies}, places, project
+    )
 
 
 def _is_for(entry: str, natives: str) -> bool:

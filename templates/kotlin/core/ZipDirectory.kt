@@ -3,6 +3,7 @@ package bundler.loader
 import java.io.File
 import java.io.IOException
 import java.io.RandomAccessFile
+import java.nio.Buffer
 import java.nio.ByteBuffer
 import java.nio.ByteOrder
 import java.nio.channels.FileChannel
@@ -62,7 +63,7 @@ internal class ZipDirectory(private val archive: File) {
     private fun readEntry(directory: ByteBuffer, prefix: String, found: MutableMap<String, ZipEntryPlace>) {
         val at = directory.position()
         val nameBytes = ByteArray(unsigned(directory.getShort(at + 28)))
-        directory.position(at + ENTRY_BYTES)
+        directory.moveTo(at + ENTRY_BYTES)
         directory.get(nameBytes)
         val name = String(nameBytes, Charsets.UTF_8)
         if (name.startsWith(prefix) && !name.endsWith("/")) {
@@ -71,7 +72,7 @@ internal class ZipDirectory(private val archive: File) {
             found[name.removePrefix(prefix)] = ZipEntryPlace(size, directory.getShort(at + 10).toInt() == 0, header)
         }
         val extra = unsigned(directory.getShort(at + 30)) + unsigned(directory.getShort(at + 32))
-        directory.position(minOf(directory.limit(), at + ENTRY_BYTES + nameBytes.size + extra))
+        directory.moveTo(minOf(directory.limit(), at + ENTRY_BYTES + nameBytes.size + extra))
     }
 
     private companion object {
@@ -82,6 +83,16 @@ internal class ZipDirectory(private val archive: File) {
         const val ENTRY_BYTES = 46
         const val UNSIGNED = 0xffffffffL
     }
+}
+
+/** By the method of [Buffer]: those of its subclasses that return themselves are missing on older Androids. */
+internal fun Buffer.moveTo(place: Int) {
+    position(place)
+}
+
+/** As [moveTo]. */
+internal fun Buffer.shorten(end: Int) {
+    limit(end)
 }
 
 internal fun unsigned(value: Short): Int = value.toInt() and 0xffff

@@ -1,0 +1,1 @@
+"""Bundles for Android: a Gradle library module in Kotlin, with an app that shows it."""

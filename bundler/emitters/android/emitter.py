@@ -1,0 +1,78 @@
+"""The emitter for Android: what bundler calls."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import MappingProxyType
+
+from bundler.devices.contract import Need
+from bundler.emitters.android.project import TEMPLATE, write_gradle
+from bundler.emitters.contract import EmitRequest, Identity, ProofRequest
+from bundler.emitters.jvm.names import choose_names, make_version
+from bundler.emitters.rendering import compile_templates
+from bundler.environments.registry import LockSource
+from bundler.model.errors import UsageError
+from bundler.model.measurement import Measurement
+from bundler.model.proof import Emitted, VariantProof
+from bundler.profiles.schema import TargetProfile
+
+_FORMATS: Mapping[str, str] = MappingProxyType(
+    {"gradle": "a Gradle library module in Kotlin with the models among its assets, and an example app"}
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class AndroidEmitter:
+    """Bundles for apps on Android."""
+
+    name: str = "android"
+    formats: Mapping[str, str] = field(default_factory=lambda: _FORMATS)
+    lends_to: frozenset[str] = frozenset({"neutral"})
+    untimed: str = "a module for Android is timed on a phone: `benchmark()` in the app, or its example"
+
+    def move(self, package_format: str) -> tuple[str, ...]:
+        """The ecosystem alone: the runtime is the target's own."""
+        return (f'bundle.ecosystem="{self.name}"', f'bundle.format="{package_format}"')
+
+    def preload(self) -> None:
+        """Compile the templates."""
+        compile_templates(TEMPLATE)
+
+    def identify(self, model: str, package_name: str | None, version: str) -> Identity:
+        """Maven's coordinates, without the version. Raises `UsageError`."""
+        names = choose_names(model, package_name)
+        return Identity(name=f"{names.group}:{names.artifact}", version=make_version(version))
+
+    def locks(self, profile: TargetProfile, package_format: str) -> Mapping[str, LockSource | None]:
+        """None: Gradle fetches, by the versions in the catalogue."""
+        del profile, package_format
+        return {}
+
+    def emit(self, request: EmitRequest, folder: Path) -> Emitted:
+        """Write the bundle into the empty `folder`. Raises `BundlerError`."""
+        if request.format not in self.formats:
+            known = ", ".join(self.formats)
+            raise UsageError(f"the Android emitter has no format {request.format!r}", hint=f"its formats are {known}")
+        return write_gradle(request, folder.resolve())
+
+    def state_need(self, profile: TargetProfile) -> Need:
+        """For any machine: this host runs a variant in place of its device."""
+        return Need(runs="programs", target=profile.id, here=True)
+
+    def prove(self, request: ProofRequest) -> tuple[VariantProof, ...]:
+        """Run the golden set on every variant that an environment of this machine can run, and with the module's own
+        loader on a Java virtual machine. Raises `BundlerError`.
+        """
+        from bundler.emitters.android.proving import prove_bundle  # noqa: PLC0415 (needed when proving alone)
+
+        return prove_bundle(request)
+
+    def measure(self, request: ProofRequest) -> tuple[Measurement, ...]:
+        """Nothing: see `untimed`."""
+        del request
+        return ()
+
+
+EMITTER = AndroidEmitter()

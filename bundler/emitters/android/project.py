@@ -1,0 +1,37 @@
+"""The Gradle project of a bundle: the module with its assets, and an app that shows it."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import Final
+
+from bundler.emitters.android.context import make_fields, name_assets
+from bundler.emitters.contract import EmitRequest
+from bundler.emitters.jvm.names import choose_names
+from bundler.emitters.jvm.sources import write_sources
+from bundler.emitters.neutral.packages import reports_usage
+from bundler.emitters.payload import CONFIG_NAME, copy_payload, render_config
+from bundler.emitters.rendering import load_template, write_project
+from bundler.emitters.writing import write_text
+from bundler.model.proof import Emitted
+
+TEMPLATE: Final = "android"
+SOURCES: Final = "bundle/src/main/kotlin"
+ASSETS: Final = "bundle/src/main/assets"
+
+
+def write_gradle(request: EmitRequest, folder: Path) -> Emitted:
+    """Write the project into the empty `folder`. Raises `BundlerError`."""
+    names, config = choose_names(request.config.name, request.package_name), render_config(request.config)
+    fields = make_fields(request, hashlib.sha256(config.encode("utf-8")).hexdigest())
+    sources, assets = f"{SOURCES}/{names.folder}", f"{ASSETS}/{name_assets(request)}"
+    places = {"sources": sources, "folder": names.folder, "type": fields["type"]}
+    write_project(load_template(TEMPLATE), fields, places, folder)
+    write_sources(("core", "android"), names.loader, folder / sources / "loader")
+    write_text(folder / assets / CONFIG_NAME, config)
+    copy_payload(request, folder / assets)
+    notes = ["Gradle fetches the runtime from Maven repositories: it is not in the bundle"]
+    if reports_usage(request.profile):
+        notes.append("the runtime may report usage; the loader turns that off before its library is loaded")
+    return Emitted(payload=assets, package=names.package, dependencies=(), notes=tuple(notes))

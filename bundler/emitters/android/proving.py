@@ -1,0 +1,110 @@
+"""Verifies a module for Android as far as a machine without a phone can.
+
+Each variant is run by the environment that a bundle of files would take: the same version of the runtime on this
+machine, or an NPU's emulator. Beside that, the module's own loader reproduces the golden set on a Java virtual machine.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from bundler.devices.contract import Command, Need
+from bundler.devices.registry import open_device
+from bundler.emitters.android.loader_classes import MAIN, choose_runtime, provide_classes
+from bundler.emitters.android.project import ASSETS, SOURCES
+from bundler.emitters.contract import ProofRequest
+from bundler.emitters.jvm.launching import TIME_LIMIT, read_ending
+from bundler.emitters.neutral.proving import prove_bundle as prove_files
+from bundler.emitters.payload import CONFIG_NAME, PAYLOAD
+from bundler.emitters.proofs import make_opening
+from bundler.environments.registry import Environments
+from bundler.model.digests import digest_file
+from bundler.model.errors import BundlerError, EnvironmentMissingError, VerificationError
+from bundler.model.events import Reporter
+from bundler.model.proof import VariantProof
+from bundler.model.runtime import RuntimeConfig
+from bundler.verification.configuration import load_config
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoaderRun:
+    """What the module's loader did on a Java virtual machine, by component and variant; `failure` says why it did
+    nothing, and `missing` that this machine lacks what it needs. `runtime` is the version that it ran with.
+    """
+
+    outcomes: Mapping[tuple[str, str], Mapping[str, Any]]
+    failure: str = ""
+    missing: bool = False
+    runtime: str = ""
+
+
+def prove_bundle(request: ProofRequest) -> tuple[VariantProof, ...]:
+    """A proof for each variant. Raises `VerificationError` when the folder is no whole module."""
+    payload = _find_payload(request.bundle)
+    proofs = prove_files(replace(request, bundle=payload))
+    if all(proof.passed is None for proof in proofs):
+        return proofs
+    config = load_config(request.bundle, payload / CONFIG_NAME)
+    ran = _run_loader(request, payload, config)
+    return tuple(_combine(proof, ran) for proof in proofs)
+
+
+def _find_payload(bundle: Path) -> Path:
+    found = sorted((bundle / ASSETS).glob(f"*/{PAYLOAD}/{CONFIG_NAME}"))
+    if len(found) != 1:
+        raise VerificationError(f"{bundle} is not a complete module for Android", hint="build it again")
+    return found[0].parent
+
+
+def _find_sources(bundle: Path) -> Path:
+    found = sorted({path.parent for path in (bundle / SOURCES).rglob("loader/*.kt")})
+    if len(found) != 1:
+        raise VerificationError(f"{bundle} is not a complete module for Android", hint="build it again")
+    return found[0]
+
+
+def _run_loader(request: ProofRequest, payload: Path, config: RuntimeConfig) -> LoaderRun:
+    environments = request.environments or Environments(request.cache_root)
+    reporter = Reporter(request.listener, f"{config.name} → {config.target}")
+    version = choose_runtime(config.pairs[0][1].requires.runtime)
+    opening = make_opening(request, config, Need(runs="classes", target=config.target, stands_in=True))
+    try:
+        package, path = provide_classes(_find_sources(request.bundle), version, environments, reporter)
+        with open_device(None, opening) as device:
+            if isinstance(device, str):
+                return LoaderRun(outcomes={}, failure=device, missing=True)
+            reporter.say("verifying the module's loader on the Java virtual machine")
+            where = os.pathsep.join(device.put(part) for part in path)
+            arguments = (device.put(payload), digest_file(payload / CONFIG_NAME), "self-test", "--json")
+            argv = ("-XX:-UsePerfData", "-XX:+UseSerialGC", "-cp", where, f"{package}.{MAIN}", *arguments)
+            ending = read_ending(device.run(Command(argv=argv, seconds=TIME_LIMIT)))
+    except EnvironmentMissingError as error:
+        return LoaderRun(outcomes={}, failure=error.message, missing=True)
+    except VerificationError:
+        raise
+    except BundlerError as error:
+        return LoaderRun(outcomes={}, failure="; ".join((error.message, *error.details[:2])))
+    return LoaderRun(outcomes=ending.outcomes, failure=ending.failure or "", runtime=version)
+
+
+def _combine(proof: VariantProof, ran: LoaderRun) -> VariantProof:
+    """What both say: the loader can take a verification away, and never adds one."""
+    if proof.passed is not True:
+        return proof
+    outcome = ran.outcomes.get((proof.component, proof.variant))
+    if ran.missing:
+        return replace(proof, reason=f"{proof.reason}; the module's own loader was not run: {ran.failure}")
+    if outcome is None:
+        why = ran.failure or "it did not report this variant"
+        return replace(proof, passed=False, reason=f"the module's own loader failed on the Java virtual machine: {why}")
+    status, reason = outcome.get("status"), str(outcome.get("reason", ""))
+    if status == "passed":
+        how = f"and by the module's own loader on the Java virtual machine, with onnxruntime {ran.runtime}"
+        return replace(proof, reason=f"{proof.reason}, {how}")
+    if status == "unavailable":
+        return replace(proof, reason=f"{proof.reason}; not by the module's own loader: {reason}")
+    return replace(proof, passed=False, reason=f"the module's own loader on the Java virtual machine: {reason}")

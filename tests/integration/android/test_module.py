@@ -1,0 +1,159 @@
+"""A module for Android as a mobile team has it: what Gradle, Android and the compiler read of it."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import tomllib
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from tests.support import models
+from tests.support.command_line import CommandLine
+from tests.support.kotlin import TESTS, compile_sources, fetch_android, fetch_runtime
+from tests.support.recurrent_models import make_gru
+
+ANDROID = "{http://schemas.android.com/apk/res/android}"
+
+
+@pytest.fixture(scope="module")
+def module(bundler: CommandLine, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two models in one module, one of them with state: verified while it was built."""
+    fetch_runtime(bundler.cache)
+    folder = tmp_path_factory.mktemp("android")
+    image = models.save(models.cnn(batch=1), folder, "cnn.onnx")
+    sound = models.save(make_gru(), folder, "gru.onnx")
+    built = bundler.build(
+        *(f"detect={image}", f"hear={sound}", "--bundle", "senses", "--state", "hear:h0=hn"),
+        *("--target", "android-arm64", "--format", "gradle", "--package-name", "com.acme.senses"),
+        *("--output", folder / "out"),
+    )
+    return Path(built["bundle"])
+
+
+def sources(module: Path) -> list[Path]:
+    return sorted(module.rglob("*.kt"))
+
+
+def compile_all(module: Path, cache: Path, extra: list[Path], folder: Path) -> None:
+    """The module, its test on a phone, the example app and `extra`, against the framework's classes."""
+    stubs = sorted((TESTS / "stubs").glob("*.kt"))
+    libraries = (*fetch_runtime(cache), fetch_android(cache))
+    compile_sources(cache, [*sources(module), *stubs, *extra], libraries, folder)
+
+
+def test_all_of_it_compiles_with_the_readme(module: Path, bundler: CommandLine, tmp_path: Path) -> None:
+    """Every line of Kotlin in the project, and the function of the README as it stands."""
+    readme = (module / "README.md").read_text("utf-8")
+    (snippet,) = (text for text in re.findall(r"```kotlin\n(.*?)```", readme, re.DOTALL) if "suspend fun" in text)
+    (tmp_path / "Readme.kt").write_text(snippet, "utf-8")
+    compile_all(module, bundler.cache, [tmp_path / "Readme.kt"], tmp_path / "classes")
+    assert (tmp_path / "classes/com/acme/senses/SensesBundle.class").is_file()
+    assert (tmp_path / "classes/com/acme/senses/example/MainActivity.class").is_file()
+    assert (tmp_path / "classes/ReadmeKt.class").is_file()
+
+
+def test_both_runtimes_reproduced_the_golden_set(module: Path) -> None:
+    proof = json.loads((module / "bundle.json").read_text("utf-8"))["proof"]
+    cpu = [variant for variant in proof["variants"] if variant["variant"] == "cpu"]
+    assert [variant["level"] for variant in cpu] == ["stand-in", "stand-in"]
+    for variant in cpu:
+        assert "ran with onnxruntime 1.29.0 for Python" in variant["reason"]
+        assert "by the module's own loader on the Java virtual machine, with onnxruntime 1.29.0" in variant["reason"]
+
+
+def test_a_loader_that_answers_otherwise_is_no_verified_module(
+    module: Path, bundler: CommandLine, tmp_path: Path
+) -> None:
+    """The models are whole, and the module's own code is not: its digests were renewed with it."""
+    copy = tmp_path / "copy"
+    shutil.copytree(module, copy)
+    (caller,) = copy.rglob("loader/Caller.kt")
+    text = caller.read_text("utf-8")
+    broken = text.replace("return call(values, made, options)", "return call(values, made, options).also { spoil(it) }")
+    assert broken != text
+    spoil = "\n    private fun spoil(outputs: Array<Tensor>) = outputs.forEach { it.floats().put(0, 9f) }\n"
+    caller.write_text(broken.rstrip().removesuffix("}") + spoil + "}\n", "utf-8")
+    renew_digest(copy, caller)
+    answer = bundler.run("verify", copy).expect(8)
+    assert "the module's own loader on the Java virtual machine" in answer.err + answer.out
+
+
+def renew_digest(bundle: Path, path: Path) -> None:
+    """As somebody would who altered a bundle on purpose."""
+    import hashlib  # noqa: PLC0415
+
+    manifest = bundle / "bundle.json"
+    data = json.loads(manifest.read_text("utf-8"))
+    for record in data["files"]:
+        if record["path"] == path.relative_to(bundle).as_posix():
+            content = path.read_bytes()
+            record |= {"size": len(content), "sha256": hashlib.sha256(content).hexdigest()}
+    manifest.write_text(json.dumps(data), "utf-8")
+
+
+def test_the_catalogue_names_what_the_build_files_use(module: Path) -> None:
+    catalogue = tomllib.loads((module / "gradle/libs.versions.toml").read_text("utf-8"))
+    runtime = catalogue["libraries"]["onnxruntime-android"]
+    assert (runtime["group"], runtime["version"]) == ("com.microsoft.onnxruntime", "1.29.0")
+    for file in ("bundle/build.gradle.kts", "example/build.gradle.kts", "build.gradle.kts"):
+        text = (module / file).read_text("utf-8")
+        for name in re.findall(r"libs\.(?!plugins)([a-z.]+)\)", text):
+            assert name.replace(".", "-") in catalogue["libraries"]
+        for name in re.findall(r"libs\.plugins\.([a-z.]+)\)", text):
+            assert name.replace(".", "-") in catalogue["plugins"]
+
+
+def test_the_build_file_says_what_android_needs(module: Path) -> None:
+    text = (module / "bundle/build.gradle.kts").read_text("utf-8")
+    assert 'namespace = "com.acme.senses"' in text
+    assert "minSdk = 24" in text
+    assert 'abiFilters += "arm64-v8a"' in text
+    assert 'noCompress += listOf("onnx", "ort", "bin", "data", "weights")' in text
+    assert "useLegacyPackaging" not in text  # only the NPU's libraries must be files
+    suffixes = {path.suffix.removeprefix(".") for path in (module / "bundle/src/main/assets").rglob("models/**/*.*")}
+    assert suffixes <= {"onnx", "ort", "bin", "data", "weights"}
+
+
+def test_manifests_are_xml(module: Path) -> None:
+    library = ET.parse(module / "bundle/src/main/AndroidManifest.xml").getroot()  # noqa: S314 (written by bundler)
+    assert library.find("application/uses-native-library") is None
+    example = ET.parse(module / "example/src/main/AndroidManifest.xml").getroot()  # noqa: S314
+    assert example.find("application/activity").get(f"{ANDROID}name") == ".MainActivity"  # type: ignore[union-attr]
+    assert example.findall("uses-permission") == []
+
+
+def test_two_modules_share_no_class(module: Path, bundler: CommandLine, tmp_path: Path) -> None:
+    """So that one app can have both."""
+    model = models.save(models.mlp(batch=1), tmp_path)
+    other = Path(
+        bundler.build(
+            *(model, "-t", "android-arm64", "--format", "gradle", "--no-prove", "--package-name", "com.acme.other"),
+            *("--output", tmp_path / "out"),
+        )["bundle"]
+    )
+    packages = [
+        {re.search(r"^package (.*)$", path.read_text("utf-8"), re.MULTILINE)[1] for path in sources(one)}  # type: ignore[index]
+        for one in (module, other)
+    ]
+    assert not packages[0] & packages[1]
+    assets = [{path.name for path in (one / "bundle/src/main/assets").iterdir()} for one in (module, other)]
+    assert assets == [{"com.acme.senses"}, {"com.acme.other"}]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("-t", "linux-x64", "--format", "gradle"), "have no format 'gradle'"),
+        (("-t", "ios-arm64", "--format", "gradle"), "a Gradle module runs on Android, not on ios"),
+        (("-t", "android-arm64", "--format", "gradle", "--package-name", "x"), "cannot be the package"),
+    ],
+)
+def test_what_does_not_fit_is_refused(warm: CommandLine, tmp_path: Path, arguments: tuple[str, ...], says: str) -> None:
+    model = models.save(models.mlp(), tmp_path)
+    answer = warm.run("build", model, *arguments, "--output", tmp_path / "out")
+    assert answer.code in (2, 4)
+    assert says in answer.err

@@ -1,0 +1,3 @@
+package org.junit
+
+public annotation class Test
