@@ -61,6 +61,11 @@ SCRIPTS: Mapping[str, Script] = {
         shown=("bundler build",),
         lines=r"Compile|in emulation|proving|built in|^  ",
     ),
+    "demo-android": Script(
+        target="demo-android",
+        shown=("bundler ",),
+        lines=r"loader|in emulation|built in|Verified|^  |match",
+    ),
     "prewarm": Script(
         after="demo",
         setup=(

@@ -44,6 +44,7 @@ class LoaderRun:
 
 def prove_bundle(request: ProofRequest) -> tuple[VariantProof, ...]:
     """A proof for each variant. Raises `VerificationError` when the folder is no whole module."""
+    request = replace(request, bundle=request.bundle.resolve())  # the loader runs in a folder of its own
     payload = _find_payload(request.bundle)
     proofs = prove_files(replace(request, bundle=payload))
     if all(proof.passed is None for proof in proofs):

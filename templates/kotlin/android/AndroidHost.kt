@@ -23,7 +23,8 @@ public class AndroidHost(context: Context) : Host {
         }
 
     /** `SM8650`; Android says it from version 12 on. */
-    override val chip: String? get() = if (Build.VERSION.SDK_INT >= Build.VERSION_CODES.S) Build.SOC_MODEL else null
+    override val chip: String?
+        get() = if (Build.VERSION.SDK_INT >= Build.VERSION_CODES.S) Build.SOC_MODEL.takeIf { it != Build.UNKNOWN } else null
 
     /** A folder of the app's own, which no backup takes to another phone. */
     override val store: File = File(app.noBackupFilesDir, "bundler-loader")

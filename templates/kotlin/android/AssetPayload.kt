@@ -37,6 +37,7 @@ public class AssetPayload(context: Context, private val root: String) : Payload 
         try {
             assets.openFd("$root/$path").use { opened ->
                 if (start + size > opened.length) throw IOException("$path has ${opened.length} bytes, and ${start + size} were asked for")
+                // The descriptor's own stream has a channel that cannot be mapped on newer Androids.
                 FileInputStream(opened.fileDescriptor).use { stream ->
                     stream.channel.map(FileChannel.MapMode.READ_ONLY, opened.startOffset + start, size).order(ByteOrder.nativeOrder())
                 }
@@ -49,9 +50,11 @@ public class AssetPayload(context: Context, private val root: String) : Payload 
 
     override fun list(folder: String): List<String> = walk(folder).sorted()
 
+    /** A name without anything below it is a file: Android knows no empty folders among assets. */
     private fun walk(folder: String): List<String> {
-        val names = assets.list("$root/$folder").orEmpty()
-        return if (names.isEmpty()) listOf(folder) else names.flatMap { walk(if (folder.isEmpty()) it else "$folder/$it") }
+        val names = assets.list(if (folder.isEmpty()) root else "$root/$folder").orEmpty()
+        val paths = names.map { if (folder.isEmpty()) it else "$folder/$it" }
+        return paths.flatMap { path -> walk(path).ifEmpty { listOf(path) } }
     }
 
     /** What the APK compressed, as a whole. Throws [FileNotFoundException] where there is no such asset. */

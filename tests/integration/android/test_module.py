@@ -65,6 +65,11 @@ def test_both_runtimes_reproduced_the_golden_set(module: Path) -> None:
         assert "by the module's own loader on the Java virtual machine, with onnxruntime 1.29.0" in variant["reason"]
 
 
+def test_verify_takes_a_path_of_any_form(module: Path, bundler: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(module.parent)
+    assert "Verified: detect/cpu, hear/cpu" in bundler.run("verify", module.name).expect(0).out
+
+
 def test_a_loader_that_answers_otherwise_is_no_verified_module(
     module: Path, bundler: CommandLine, tmp_path: Path
 ) -> None:

@@ -351,7 +351,7 @@ def make_report(manifest: Manifest, request: ManifestRequest, **changes: object)
     data = ReportData(
         manifest=manifest,
         components=parts,
-        bundle_bytes=manifest.size + len(render_manifest(manifest).encode()),
+        bundle_bytes=manifest.size + len(render_manifest(manifest).encode("utf-8", "replace")),
         phases={"emit": 1.4, "prove": 6.3},
         log=("step simplify started", "step simplify finished"),
     )
