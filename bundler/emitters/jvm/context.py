@@ -30,6 +30,11 @@ ELEMENTS: Final = {
 }
 """Types of elements that the runtime's Java API has (`ai.onnxruntime.OnnxJavaType` 1.28.0), by the loader's names."""
 
+_LAST_CODE: Final = 0xFFFF
+"""Java's native interface writes a NUL, and what is beyond, in another form of UTF-8 than the runtime reads (Java
+Native Interface specification, "Modified UTF-8 Strings"; measured).
+"""
+
 _VIEWS: Final = {
     "float32": ("floats", "floatArrayOf(…)"),
     "float64": ("doubles", "doubleArrayOf(…)"),
@@ -176,6 +181,12 @@ def _make_component(component: RuntimeComponent, property_: str, type_: str) -> 
 
 def _require_tensor(component: RuntimeComponent, port: Port) -> None:
     """Raise `UsageError` for what the runtime's Java API, or the loader, cannot hold."""
+    if any(char == "\0" or ord(char) > _LAST_CODE for char in port.name):
+        raise UsageError(
+            f"{visible(shorten(component.model))}: the runtime's Java API cannot pass the name "
+            f"{visible(shorten(port.name))}, which has a NUL or a character beyond U+FFFF",
+            hint="rename that input or output in the model, or write plain files with --format files",
+        )
     if port.type.kind == "tensor" and port.type.element_type in ELEMENTS:
         return
     raise UsageError(
