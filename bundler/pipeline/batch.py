@@ -16,6 +16,7 @@ from bundler.pipeline.plan import plan
 from bundler.pipeline.requests import BuildRequest, bundle_name
 from bundler.pipeline.results import BuildResult, BuildsInterruptedError, Failure, PlanResult
 from bundler.pipeline.workspace import Workspace
+from bundler.support.interruption import postponable
 
 
 class _Followed:
@@ -69,16 +70,16 @@ def build_all(
     count = _Count(total=len(requests), listener=listener)
 
     def attempt(request: BuildRequest) -> BuildResult | Failure:
-        with count.follow(f"{bundle_name(request)} → {request.target}") as followed:
+        with postponable() as postpone, count.follow(f"{bundle_name(request)} → {request.target}") as followed:
             try:
-                result = build(request, workspace, followed)
+                result = build(request, workspace, followed, postpone)
             except BundlerError as error:
                 if workspace.executor.interrupted:
                     raise
                 followed.failed = True
                 return Failure(request=request, error=error)
-        done.append(result)
-        return result
+            done.append(result)
+            return result
 
     listener(BuildsStarted(total=len(requests)))
     for note in warn_of_same_packages(requests):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from pathlib import Path
 
@@ -44,8 +44,12 @@ DEFAULT_EMITTER = "python"
 """Whose templates are compiled while the model is inspected; its target, and so its emitter, is not known before."""
 
 
-def build(request: BuildRequest, workspace: Workspace, listener: Listener) -> BuildResult:
-    """Build one bundle. Raises a `BundlerError`; the previous bundle is then unchanged."""
+def build(
+    request: BuildRequest, workspace: Workspace, listener: Listener, publishing: Callable[[], None] = lambda: None
+) -> BuildResult:
+    """Build one bundle, and call `publishing` before it is put into its place. Raises a `BundlerError`; the previous
+    bundle is then unchanged.
+    """
     began = time.perf_counter()
     listener = preload_on_start(listener, DEFAULT_EMITTER)
     prepared = prepare(request, workspace, listener)
@@ -69,7 +73,7 @@ def build(request: BuildRequest, workspace: Workspace, listener: Listener) -> Bu
         summary = recall_bundle(root, final, bundle_key(bundle.measured()))
     fresh = summary is None
     if summary is None:
-        summary = _write(bundle, final=final, workspace=workspace, reporter=reporter)
+        summary = _write(bundle, final=final, workspace=workspace, reporter=reporter, publishing=publishing)
         remember_bundle(root, final, key, summary)
     return BuildResult(
         **{item.name: getattr(summary, item.name) for item in fields(WrittenBundle)},
@@ -171,12 +175,15 @@ def _settle(prepared: Prepared, workspace: Workspace, reporter: Reporter) -> Pre
     return settle_precision(prepared, workspace, reporter)
 
 
-def _write(bundle: BuiltBundle, *, final: Path, workspace: Workspace, reporter: Reporter) -> BuildSummary:
+def _write(
+    bundle: BuiltBundle, *, final: Path, workspace: Workspace, reporter: Reporter, publishing: Callable[[], None]
+) -> BuildSummary:
     """Emit, verify and put into place. Its imports (templates, bill of materials) cost nothing to a rebuild."""
     from bundler.pipeline.finish import FinishRequest, finish_bundle, write_report  # noqa: PLC0415 - see above
 
     with staging_folder(final) as staged:
         finished = finish_bundle(FinishRequest(bundle=bundle, staged=staged, workspace=workspace, reporter=reporter))
+        publishing()
         put_in_place(staged, final, lambda: write_report(bundle, finished, report_folder(final)))
     return finished.summary
 
