@@ -214,6 +214,20 @@ class PlacementChecker:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class AppNeeds:
+    """What an app on Android must do so that the provider reaches its device.
+
+    Its manifest names `system_libraries` of the device. Libraries that match the patterns `foreign` are no code of the
+    app's processor, and are not stripped. With `extracted`, libraries are opened as files, so that the installation
+    must unpack them.
+    """
+
+    system_libraries: tuple[str, ...] = ()
+    foreign: tuple[str, ...] = ()
+    extracted: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Presence:
     """Where the provider is available, and on which devices.
 
@@ -221,7 +235,7 @@ class Presence:
     to use. `builds` are the builds that have it, of a runtime with several, the preferred first. `select` is metadata
     that a plugin's device must have; `select_by` maps options that choose a device to keys of that metadata. `needs`
     are requirements on the device's software. `maven_groups` are the groups of its packages for Android, where they
-    differ from the runtime's.
+    differ from the runtime's, and `app` what an app there must do; None for nothing.
     """
 
     availability: tuple[Availability, ...] = ()
@@ -232,6 +246,7 @@ class Presence:
     select_by: Mapping[str, str] = field(default_factory=dict)
     needs: tuple[NeedRule, ...] = ()
     maven_groups: Mapping[str, str] = field(default_factory=dict)
+    app: AppNeeds | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

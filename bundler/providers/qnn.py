@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Literal
 
 from bundler.providers.knowledge import (
+    AppNeeds,
     Availability,
     Compiler,
     Deferral,
@@ -236,6 +237,9 @@ PROVIDER = ProviderKnowledge(
     presence=Presence(
         # Microsoft has a package of the first name, too, which is a whole runtime.
         maven_groups={"onnxruntime-android-qnn": "com.qualcomm.qti", "qnn-runtime": "com.qualcomm.qti"},
+        # The tensor processor's own libraries ("skel") are loaded from files, and are code of its architecture
+        # (Qualcomm's documentation of the provider for Android).
+        app=AppNeeds(system_libraries=("libcdsprpc.so",), foreign=("**/libQnn*Skel.so",), extracted=True),
         availability=(
             Availability(
                 package="onnxruntime-qnn",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -13,12 +14,12 @@ from bundler.emitters.jvm.context import make_context
 from bundler.emitters.jvm.names import choose_names
 from bundler.emitters.neutral.packages import list_ingredients
 from bundler.emitters.payload import PAYLOAD
+from bundler.model.runtime import RuntimeVariant
+from bundler.providers.knowledge import AppNeeds
+from bundler.providers.registry import find_by_runtime_name
 
 GRADLE: Final = "8.11.1"
 """What the plugin of `AndroidSettings.gradle_plugin` asks for (its release notes, "Compatibility")."""
-
-_NPU: Final = "qnn"
-"""Part of the names of the archives with which apps reach Qualcomm's NPU."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,10 +52,22 @@ def make_fields(request: EmitRequest, config_sha256: str) -> dict[str, Any]:
         "kotlin": KOTLIN_VERSION,
         "coroutines": COROUTINES_VERSION,
         "runtime_libraries": libraries,
-        "npu": any(_NPU in library.name for library in libraries),
+        "app": find_needs(variant for _, variant in variants),
         "compiled": any(variant.requires.compiled for _, variant in variants),
         "prepared": tuple(f"{label} ({variant.prepare.thing})" for label, variant in variants if variant.prepare),
     }
+
+
+def find_needs(variants: Iterable[RuntimeVariant]) -> AppNeeds:
+    """What an app must do for the providers of all variants."""
+    names = dict.fromkeys(entry.name for variant in variants for entry in variant.providers)
+    known = (find_by_runtime_name(name) for name in names)
+    needs = [found.presence.app for found in known if found is not None and found.presence.app is not None]
+    return AppNeeds(
+        system_libraries=tuple(dict.fromkeys(name for need in needs for name in need.system_libraries)),
+        foreign=tuple(dict.fromkeys(pattern for need in needs for pattern in need.foreign)),
+        extracted=any(need.extracted for need in needs),
+    )
 
 
 def name_assets(request: EmitRequest) -> str:
