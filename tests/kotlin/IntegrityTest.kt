@@ -146,6 +146,19 @@ class IntegrityTest {
     }
 
     @Test
+    fun `what another archive has compressed is refused with what to do`() {
+        val file = File(folder, "fat.jar")
+        java.util.zip.ZipOutputStream(file.outputStream()).use { zip ->
+            zip.putNextEntry(java.util.zip.ZipEntry("payload/runtime.json"))
+            zip.write(ByteArray(1000))
+        }
+        val error = assertThrows(IncompatibleException::class.java) {
+            LoadedBundle.openBlocking(ArchivePayload(file, "payload/"), host(), digest("cnn"))
+        }
+        assertTrue("is compressed in" in error.message!! && "FolderPayload" in error.message!!, error.message)
+    }
+
+    @Test
     fun `what is no archive is refused`() {
         for (bytes in listOf(ByteArray(0), ByteArray(10), ByteArray(5000) { 7 })) {
             val file = File(folder, "x.jar").also { it.writeBytes(bytes) }

@@ -126,6 +126,19 @@ class LoaderTest {
     }
 
     @Test
+    fun `a tensor that is closed during a call stays until its end`() {
+        open("slow").use { bundle ->
+            val input = Tensor.floats(64, 1024)
+            val outcome = java.util.concurrent.LinkedBlockingQueue<Int>()
+            thread { outcome.add(bundle.model("model").runBlocking(arrayOf(input)).size) }
+            Thread.sleep(20)
+            input.close()
+            assertEquals(1, outcome.poll(60, java.util.concurrent.TimeUnit.SECONDS))
+            assertThrows(ClosedException::class.java) { bundle.model("model").runBlocking(arrayOf(input)) }
+        }
+    }
+
+    @Test
     fun `a cancelled coroutine ends the call`() {
         open("slow").use { bundle ->
             val model = bundle.model("model")

@@ -47,13 +47,25 @@ internal class Caller(private val session: OrtSession, component: ComponentConfi
     }
 
     private fun call(values: Array<out Tensor?>, made: List<Tensor?>, options: RunOptions?): Array<Tensor> {
+        val used = ArrayList<Tensor>(inputs.size + outputs.size)
+        try {
+            return call(values, made, options, used)
+        } finally {
+            used.forEach(Tensor::release)
+        }
+    }
+
+    private fun call(
+        values: Array<out Tensor?>,
+        made: List<Tensor?>,
+        options: RunOptions?,
+        used: MutableList<Tensor>,
+    ): Array<Tensor> {
         val given = LinkedHashMap<String, OnnxTensor>(inputs.size * 2)
-        inputs.forEachIndexed { place, port -> values[place]?.let { given[port.name] = it.toNative(environment) } }
+        inputs.forEachIndexed { place, port -> values[place]?.let { given[port.name] = use(it, used) } }
         val pinned = LinkedHashMap<String, OnnxTensor>(outputs.size * 2)
         val requested = LinkedHashSet<String>()
-        outputs.forEachIndexed { place, port ->
-            made[place]?.let { pinned[port.name] = it.toNative(environment) } ?: requested.add(port.name)
-        }
+        outputs.forEachIndexed { place, port -> made[place]?.let { pinned[port.name] = use(it, used) } ?: requested.add(port.name) }
         try {
             val results = session.run(given, requested, pinned, options)
             return Array(outputs.size) { made[it] ?: take(results, outputs[it].name) }
@@ -61,6 +73,8 @@ internal class Caller(private val session: OrtSession, component: ComponentConfi
             throw InferenceException("the runtime failed while the model ran", why = firstLine(error), cause = error)
         }
     }
+
+    private fun use(tensor: Tensor, used: MutableList<Tensor>): OnnxTensor = tensor.acquire(environment).also { used.add(tensor) }
 
     private fun take(results: OrtSession.Result, name: String): Tensor {
         val value = results.get(name).orElse(null)

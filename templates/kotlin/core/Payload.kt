@@ -65,7 +65,13 @@ public class ArchivePayload(private val archive: File, private val prefix: Strin
 
     override fun map(path: String, start: Long, size: Long): ByteBuffer {
         val entry = find(path)
-        if (!entry.isStored) throw IOException("$path is compressed in ${archive.path}, and must be stored as it is")
+        if (!entry.isStored) {
+            throw IncompatibleException(
+                "$path is compressed in ${archive.path}",
+                why = "the runtime reads the files of a bundle where they lie",
+                next = "put the bundle's own jar on the class path as it is, or open the bundle with a FolderPayload",
+            )
+        }
         if (start + size > entry.size) throw IOException("$path has ${entry.size} bytes, and ${start + size} were asked for")
         return mapRange(archive, entry.findData(archive) + start, size)
     }

@@ -2,6 +2,10 @@ package bundler.loader
 
 import kotlinx.coroutines.CoroutineDispatcher
 import kotlinx.coroutines.Dispatchers
+import kotlinx.coroutines.NonCancellable
+import kotlinx.coroutines.currentCoroutineContext
+import kotlinx.coroutines.ensureActive
+import kotlinx.coroutines.isActive
 import kotlinx.coroutines.withContext
 import java.util.concurrent.locks.ReentrantLock
 
@@ -34,10 +38,17 @@ public class Stream internal constructor(
     /** The outputs of a step, without the state. */
     public val outputs: List<Port> get() = wanted
 
-    /** Run the next step on a thread of [dispatcher]. Throws as [runBlocking]. */
+    /**
+     * Run the next step on a thread of [dispatcher]. A step that has begun runs to its end: where its coroutine was
+     * cancelled meanwhile, the state has moved on, and the outputs are freed. Throws as [runBlocking].
+     */
     @JvmOverloads
-    public suspend fun run(inputs: Array<out Tensor?>, dispatcher: CoroutineDispatcher = Dispatchers.Default): Array<Tensor> =
-        withContext(dispatcher) { runBlocking(inputs) }
+    public suspend fun run(inputs: Array<out Tensor?>, dispatcher: CoroutineDispatcher = Dispatchers.Default): Array<Tensor> {
+        val results = withContext(NonCancellable + dispatcher) { runBlocking(inputs) }
+        if (!currentCoroutineContext().isActive) results.forEach(Tensor::close)
+        currentCoroutineContext().ensureActive()
+        return results
+    }
 
     /**
      * Run the next step on this thread. A step that fails leaves the state as it was.

@@ -14,7 +14,8 @@ import java.nio.ShortBuffer
  * A tensor in memory outside of the Java heap, which the runtime reads and writes without a copy.
  *
  * Make it once and fill it before each call. The buffers that [floats] and the others give are views of the same memory,
- * in the machine's byte order, and begin at the first element. A tensor may be used by one call at a time.
+ * in the machine's byte order, and begin at the first element. While a call uses a tensor, closing it waits for the end of
+ * that call, and nobody else should write to it.
  *
  * @property type the type of its elements
  * @property size the number of its elements
@@ -27,6 +28,7 @@ public class Tensor private constructor(
 ) : AutoCloseable {
     private var native: OnnxTensor? = null
     private var closed = false
+    private var users = 0
 
     public val size: Int = countElements(dimensions)
 
@@ -57,21 +59,33 @@ public class Tensor private constructor(
         return texts?.clone() ?: throw wrongType("text")
     }
 
-    /** Free the memory that the runtime holds. The buffers of it must not be used any more. */
+    /** Free the memory that the runtime holds, after the calls that use it. Its buffers must not be used any more. */
     @Synchronized
     override fun close() {
         closed = true
+        if (users == 0) free()
+    }
+
+    /** The runtime's value of this memory, made at the first call. It stays until [release] is called as often. */
+    @Synchronized
+    internal fun acquire(environment: OrtEnvironment): OnnxTensor {
+        requireOpen()
+        val found = native ?: makeNative(environment).also { native = it }
+        users++
+        return found
+    }
+
+    @Synchronized
+    internal fun release() {
+        users--
+        if (closed && users == 0) free()
+    }
+
+    private fun free() {
         native?.close()
         native = null
         memory = null
         texts = null
-    }
-
-    /** The runtime's value of this memory, made at the first call. */
-    @Synchronized
-    internal fun toNative(environment: OrtEnvironment): OnnxTensor {
-        requireOpen()
-        return native ?: makeNative(environment).also { native = it }
     }
 
     private fun makeNative(environment: OrtEnvironment): OnnxTensor {
