@@ -12,6 +12,7 @@ from bundler.emitters.contract import EmitRequest
 from bundler.emitters.jvm.artifacts import COROUTINES_VERSION, KOTLIN_VERSION
 from bundler.emitters.jvm.context import make_context
 from bundler.emitters.jvm.names import choose_names
+from bundler.emitters.jvm.preparation import ANDROID
 from bundler.emitters.neutral.packages import list_ingredients
 from bundler.emitters.payload import PAYLOAD
 from bundler.model.runtime import RuntimeVariant
@@ -34,7 +35,7 @@ class Library:
 
 def make_fields(request: EmitRequest, config_sha256: str) -> dict[str, Any]:
     """All fields, by name. Raises `UsageError` for a model that the loader cannot hold."""
-    context = make_context(request, config_sha256)
+    context = make_context(request, config_sha256, ANDROID)
     settings, platform = AndroidSettings.of(request.profile), request.profile.platform
     libraries = list_libraries(request)
     variants = [

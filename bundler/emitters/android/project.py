@@ -9,6 +9,7 @@ from typing import Final
 from bundler.emitters.android.context import make_fields, name_assets
 from bundler.emitters.contract import EmitRequest
 from bundler.emitters.jvm.names import choose_names
+from bundler.emitters.jvm.preparation import ANDROID, list_parts
 from bundler.emitters.jvm.sources import write_sources
 from bundler.emitters.neutral.packages import reports_usage
 from bundler.emitters.payload import CONFIG_NAME, copy_payload, render_config
@@ -28,7 +29,7 @@ def write_gradle(request: EmitRequest, folder: Path) -> Emitted:
     sources, assets = f"{SOURCES}/{names.folder}", f"{ASSETS}/{name_assets(request)}"
     places = {"sources": sources, "folder": names.folder, "type": fields["type"]}
     write_project(load_template(TEMPLATE), fields, places, folder)
-    write_sources(("core", "android"), names.loader, folder / sources / "loader")
+    write_sources(("core", "android", *list_parts(request.config, ANDROID)), names.loader, folder / sources / "loader")
     write_text(folder / assets / CONFIG_NAME, config)
     copy_payload(request, folder / assets)
     notes = ["Gradle fetches the runtime from Maven repositories: it is not in the bundle"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -9,6 +10,7 @@ import bundler
 from bundler.emitters.contract import EmitRequest
 from bundler.emitters.device import DeviceContext, describe_device
 from bundler.emitters.jvm.names import choose_names, make_properties, make_version, name_types
+from bundler.emitters.jvm.preparation import Ecosystem, PreparationContext, describe_preparation, list_classes
 from bundler.emitters.payload import describe_recorded_preprocessing
 from bundler.model.errors import UsageError
 from bundler.model.runtime import RuntimeComponent, RuntimeConfig
@@ -86,6 +88,7 @@ class ComponentContext:
     stream: StreamContext | None
     variants: tuple[str, ...]
     preprocessing: tuple[str, ...]
+    preparation: PreparationContext | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,15 +113,17 @@ class Context:
     together: tuple[str, ...]
     strict: bool
     device: DeviceContext
+    preparation_classes: tuple[str, ...]
 
 
-def make_context(request: EmitRequest, config_sha256: str) -> Context:
-    """The context of one bundle; `config_sha256` pins the bytes of its `runtime.json`. Raises `UsageError` for a model
-    with inputs or outputs that the loader cannot hold.
+def make_context(request: EmitRequest, config_sha256: str, family: Mapping[str, Ecosystem]) -> Context:
+    """The context of one bundle; `config_sha256` pins the bytes of its `runtime.json`, and `family` is what the
+    ecosystem adds to the preparation of raw inputs. Raises `UsageError` for a model with inputs or outputs that the
+    loader cannot hold.
     """
     config, profile = request.config, request.profile
     names = choose_names(config.name, request.package_name)
-    components = _make_components(config, names.type)
+    components = _make_components(config, names.type, family)
     title = visible(profile.title)
     models = ", ".join(visible(shorten(component.model)) for component in config.components)
     return Context(
@@ -138,21 +143,26 @@ def make_context(request: EmitRequest, config_sha256: str) -> Context:
         together=config.together,
         strict=config.fallback == "strict",
         device=describe_device(request),
+        preparation_classes=list_classes(config, family),
     )
 
 
-def _make_components(config: RuntimeConfig, type_: str) -> tuple[ComponentContext, ...]:
+def _make_components(
+    config: RuntimeConfig, type_: str, family: Mapping[str, Ecosystem]
+) -> tuple[ComponentContext, ...]:
     if config.sole:
-        return (_make_component(config.sole, type_, type_),)
+        return (_make_component(config.sole, type_, type_, family),)
     types = name_types([component.name for component in config.components], type_)
     properties = make_properties([component.name for component in config.components], "model")
     return tuple(
-        _make_component(component, *pair)
+        _make_component(component, *pair, family)
         for component, pair in zip(config.components, zip(properties, types, strict=True), strict=True)
     )
 
 
-def _make_component(component: RuntimeComponent, property_: str, type_: str) -> ComponentContext:
+def _make_component(
+    component: RuntimeComponent, property_: str, type_: str, family: Mapping[str, Ecosystem]
+) -> ComponentContext:
     signature = component.signature
     for port in (*signature.inputs, *signature.outputs):
         _require_tensor(component, port)
@@ -176,6 +186,7 @@ def _make_component(component: RuntimeComponent, property_: str, type_: str) -> 
         stream=stream if component.state else None,
         variants=tuple(variant.name for variant in component.variants),
         preprocessing=describe_recorded_preprocessing(component.preprocessing),
+        preparation=describe_preparation(component, [port.property for port in inputs], family),
     )
 
 

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from bundler.emitters.jvm.preparation import CLASSES
 from bundler.model.errors import UsageError
 
 LONGEST: Final = 48
@@ -125,7 +126,7 @@ def name_types(components: Sequence[str], bundle: str) -> tuple[str, ...]:
     """The class of each component: `Detect` for `detect`; distinct with `DetectInputs` and the others made from it,
     from those of the bundle, and from what the rendered code uses.
     """
-    taken = {*_FACADE.lower().split(), f"{bundle}bundle".lower()}
+    taken = {*_FACADE.lower().split(), *CLASSES.lower().split(), f"{bundle}bundle".lower()}
     found = []
     for component in components:
         name = _make_type(component)

@@ -18,6 +18,7 @@ from bundler.emitters.jvm.context import Context, make_context
 from bundler.emitters.jvm.licences import describe_artifacts
 from bundler.emitters.jvm.maven import fetch_artifacts
 from bundler.emitters.jvm.names import PackageNames, choose_names, make_version
+from bundler.emitters.jvm.preparation import JVM, list_parts
 from bundler.emitters.jvm.profile import NATIVES
 from bundler.emitters.jvm.sources import write_sources
 from bundler.emitters.payload import CONFIG_NAME, PAYLOAD, copy_payload, render_config
@@ -97,11 +98,11 @@ def _make_draft(request: EmitRequest, project: Path) -> Draft:
     """Render and compile the classes, and place the payload."""
     names, lock = choose_names(request.config.name, request.package_name), find_lock(request)
     config = render_config(request.config)
-    context = make_context(request, hashlib.sha256(config.encode("utf-8")).hexdigest())
+    context = make_context(request, hashlib.sha256(config.encode("utf-8")).hexdigest(), JVM)
     artifacts = fetch_artifacts(lock, request.environments, request.reporter)
     _render(context, names, lock, project)
     sources = project / "src" / names.folder
-    write_sources(("core", "jvm"), names.loader, sources / "loader")
+    write_sources(("core", "jvm", *list_parts(request.config, JVM)), names.loader, sources / "loader")
     write_text(project / PAYLOAD / CONFIG_NAME, config)
     copy_payload(request, project / PAYLOAD)
     work = Compilation(

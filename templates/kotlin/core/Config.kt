@@ -76,6 +76,7 @@ internal class ComponentConfig(data: JsonObject) {
     val goldenDigest = data.text("golden_digest")
     val unstableOutputs = data.texts("unstable_outputs").toSet()
     val state = data.objects("state").map(::StateLink)
+    val preprocessing = data.childOrNull("preprocessing")
 }
 
 /** The whole of `runtime.json`. */

@@ -37,6 +37,9 @@ public class LoadedModel internal constructor(
     /** Whether it has state: then [stream] goes on from call to call. */
     public val hasState: Boolean get() = component.state.isNotEmpty()
 
+    /** What became of pictures, sound or text before the model saw them when it was judged. */
+    internal fun preprocessing(): JsonObject = checkNotNull(component.preprocessing) { "the model $name takes arrays" }
+
     /**
      * Run the model once, on a thread of [dispatcher]. A coroutine that is cancelled ends the call as soon as the runtime
      * lets it; the outputs are then freed.

@@ -24,9 +24,13 @@ from tests.support.kotlin import (
     run_java,
     unpack_payload,
 )
+from tests.support.prepared_vectors import write_camera, write_images
 from tests.support.recurrent_models import make_gru
 
-CLASSES = ("LoaderTest", "IntegrityTest", "StreamTest", "FiguresTest")
+CLASSES = (
+    *("LoaderTest", "IntegrityTest", "StreamTest", "FiguresTest"),
+    *("ImagePreparationTest", "CameraTest", "ConstantsTest", "EncodingTest"),
+)
 
 
 def make_slow(layers: int = 400, width: int = 1024) -> onnx.ModelProto:
@@ -46,7 +50,10 @@ def outcome(bundler: CommandLine, tmp_path_factory: pytest.TempPathFactory) -> s
     """What JUnit reported of all tests."""
     runtime, junit = fetch_runtime(bundler.cache), fetch_junit(bundler.cache)
     folder = tmp_path_factory.mktemp("kotlin")
-    properties = build_bundles(bundler, folder)
+    (folder / "images").mkdir()
+    write_images(folder / "images")
+    write_camera(folder / "images")
+    properties = {**build_bundles(bundler, folder), "images": folder / "images"}
     loader = compile_loader(bundler.cache, folder / "loader")
     tests = folder / "tests"
     compile_sources(bundler.cache, sorted(TESTS.glob("*.kt")), (*runtime, junit), tests, friends=(loader,))
