@@ -103,6 +103,8 @@ test-full: $(READY) $(JS_READY) ## Run all other tests (some twenty minutes on t
 	$(PYTEST) -m "not quick" $(PYTEST_FLAGS)
 
 test-slow: $(READY) ## Of those, run the heavy real parts alone: emulation, gigabytes
+	$(call INSTALL,javac,openjdk-17-jdk-headless,the tests of bundles for Java)
+	$(call INSTALL,mvn,maven,the tests of bundles for Java)
 	$(call INSTALL,qemu-aarch64-static qemu-aarch64,qemu-user-static,the tests under emulation)
 	$(PYTEST) -m slow $(PYTEST_FLAGS)
 

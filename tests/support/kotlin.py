@@ -55,6 +55,16 @@ def fetch_android(cache: Path) -> Path:
     return _fetch_one(cache, "android")
 
 
+def fetch_r8(cache: Path) -> Path:
+    """What makes Android's byte code: D8, and R8, which shrinks it beside."""
+    return _fetch_one(cache, "r8")
+
+
+def find_java_home() -> Path:
+    """The folder of the whole Java that runs here."""
+    return Path(find_java()).resolve().parents[1]
+
+
 def _fetch_one(cache: Path, name: str) -> Path:
     find_java()
     lock = parse_lock(name, (TESTS / f"{name}.lock").read_text("utf-8"))
