@@ -86,7 +86,7 @@ def _fetch(cache: Path, name: str) -> tuple[Path, ...]:
 
 def compile_loader(cache: Path, folder: Path) -> Path:
     """The classes of the loader as it is kept, for the JVM, with all that prepares inputs."""
-    parts = ("core", "jvm", "preparation", "images", "jvm_images")
+    parts = ("core", "jvm", "preparation", "images", "jvm_images", "audio")
     sources = sorted(source for part in parts for source in SOURCES.glob(f"{part}/*.kt"))
     sources.append(SOURCES / "android_images" / "YuvPixels.kt")
     work = Compilation(sources=sources, libraries=fetch_runtime(cache), module="loader")

@@ -1,4 +1,4 @@
-"""Pictures with what the stage that prepares data makes of them: what every loader must make of them, too."""
+"""Pictures and recordings, with what the stage that prepares data makes of them: every loader must do the same."""
 
 from __future__ import annotations
 
@@ -11,13 +11,17 @@ import numpy as np
 from PIL import Image
 
 from bundler.model.codec import encode
-from bundler.model.preprocessing import ImageRecord
+from bundler.model.preprocessing import AudioRecord, ImageRecord
+from bundler.stages.prepare_data.audio import load_audio
 from bundler.stages.prepare_data.images import load_image
+from tests.support.data_folders import write_wave
 
 SOURCES = ((1, 1), (1, 97), (120, 1), (2, 3), (8, 8), (31, 17), (64, 64), (150, 101), (97, 260), (480, 640), (33, 900))
 SIZES = ((1, 1), (8, 8), (1, 9), (5, 17), (32, 32), (64, 48), (41, 97))
 DTYPES = ("float32", "float16", "bfloat16", "float64", "uint8", "int8", "int16", "int32", "int64")
 COUNT = 500
+RATES = (7999, 8000, 11025, 16000, 22050, 44100, 48000, 96000)
+SOUNDS = 160
 
 
 def write_images(folder: Path) -> None:
@@ -108,3 +112,43 @@ def write_camera(folder: Path) -> None:
         spread = np.full((12, 50), 9, np.uint8)
         spread[:, 0:40:2] = plane[::2, ::2]
         spread.tofile(folder / f"camera.{name}")
+
+
+def write_sounds(folder: Path) -> None:
+    """`sounds.json` with a list of cases, and their files in `folder`."""
+    chance = random.Random(11)  # noqa: S311 (samples, not secrets)
+    cases = [_write_sound(folder, f"sound{number}", chance) for number in range(SOUNDS)]
+    (folder / "sounds.json").write_text(json.dumps(cases), "utf-8")
+
+
+def _make_audio_record(chance: random.Random, rate: int) -> AudioRecord:
+    target = chance.choice((rate, 16000, 8000, 44100))
+    return AudioRecord(
+        input="x",
+        dtype=chance.choice(("float32", "float32", "float32", "float16", "bfloat16", "float64")),
+        rank=chance.choice((1, 2, 3)),
+        sample_rate=target,
+        mono=chance.choice(("mean", "first")),
+        resample="none" if target == rate and chance.random() < 0.5 else chance.choice(("sinc", "linear")),
+        length=chance.choice((None, None, 1, 400, 16000, 50000)),
+        normalise=chance.choice(("none", "peak", "standard")),
+        constants={},
+    )
+
+
+def _write_sound(folder: Path, name: str, chance: random.Random) -> dict[str, Any]:
+    rate, channels = chance.choice(RATES), chance.choice((1, 2, 5))
+    frames = chance.choice((1, 2, 100, 5000, 30000))
+    whole = chance.random() < 0.6
+    values = np.random.default_rng(chance.randrange(1 << 20)).integers(-32768, 32768, (frames, channels))
+    if whole:
+        write_wave(folder / f"{name}.wav", values.clip(-32767) / 32767, rate=rate)
+        values.clip(-32767).astype("<i2").tofile(folder / f"{name}.raw")
+    else:
+        write_wave(folder / f"{name}.wav", values / 30000, rate=rate, bits=32, coding=3)
+        (values / 30000).astype("<f4").tofile(folder / f"{name}.raw")
+    record = _make_audio_record(chance, rate)
+    expected = load_audio(folder / f"{name}.wav", record)
+    expected.astype("<f8").tofile(folder / f"{name}.expected")
+    facts = {"name": name, "rate": rate, "channels": channels, "whole": whole, "shape": list(expected.shape)}
+    return {**facts, "record": encode(record)}

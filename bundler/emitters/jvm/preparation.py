@@ -1,4 +1,4 @@
-"""What a bundle in Kotlin has for inputs as people have them: pictures, prepared as the model's record says."""
+"""What a bundle in Kotlin has for inputs as people have them: pictures and recordings, prepared as a record says."""
 
 from __future__ import annotations
 
@@ -60,7 +60,29 @@ _COMMON: Final[Mapping[str, Ecosystem]] = {
             ),
         ),
     ),
+    "audio": Ecosystem(
+        parts=("preparation", "audio"),
+        classes=("AudioPreparation", "FloatSound", "ShortSound", "Sound"),
+        sources=tuple(
+            Source(
+                parameters=f"samples: {type_}, sampleRate: Int, channels: Int",
+                call=f"{reader}(samples, sampleRate, channels)",
+                words=f"[samples] are {words}, frame after frame.",
+            )
+            for type_, reader, words in (
+                ("ShortArray", "ShortSound", "whole numbers of 16 bits"),
+                (
+                    "java.nio.ShortBuffer",
+                    "ShortSound",
+                    "whole numbers of 16 bits from the buffer's position to its limit",
+                ),
+                ("FloatArray", "FloatSound", "numbers from -1 to 1"),
+                ("java.nio.FloatBuffer", "FloatSound", "numbers from -1 to 1 from the buffer's position to its limit"),
+            )
+        ),
+    ),
 }
+_NOTHING: Final = Ecosystem(parts=(), classes=(), sources=())
 JVM: Final[Mapping[str, Ecosystem]] = {
     "image": Ecosystem(
         parts=("jvm_images",),
@@ -123,7 +145,7 @@ def describe_preparation(
         kind=kind,
         inputs={name: named[name] for name in named if name in made or name in record.constants},
         constants=tuple(name for name in named if name in record.constants),
-        sources=(*_COMMON[kind].sources, *family[kind].sources),
+        sources=(*_COMMON[kind].sources, *family.get(kind, _NOTHING).sources),
     )
 
 
@@ -143,5 +165,10 @@ def list_classes(config: RuntimeConfig, family: Mapping[str, Ecosystem]) -> tupl
 
 def _gather(config: RuntimeConfig, family: Mapping[str, Ecosystem], field: str) -> tuple[str, ...]:
     kinds = [kind for component in config.components if (kind := find_kind(component))]
-    found = (name for kind in kinds for added in (_COMMON[kind], family[kind]) for name in getattr(added, field))
+    found = (
+        name
+        for kind in kinds
+        for added in (_COMMON[kind], family.get(kind, _NOTHING))
+        for name in getattr(added, field)
+    )
     return tuple(dict.fromkeys(found))

@@ -24,12 +24,12 @@ from tests.support.kotlin import (
     run_java,
     unpack_payload,
 )
-from tests.support.prepared_vectors import write_camera, write_images
+from tests.support.prepared_vectors import write_camera, write_images, write_sounds
 from tests.support.recurrent_models import make_gru
 
 CLASSES = (
     *("LoaderTest", "IntegrityTest", "StreamTest", "FiguresTest"),
-    *("ImagePreparationTest", "CameraTest", "ConstantsTest", "EncodingTest"),
+    *("ImagePreparationTest", "AudioPreparationTest", "CameraTest", "ConstantsTest", "EncodingTest"),
 )
 
 
@@ -53,6 +53,7 @@ def outcome(bundler: CommandLine, tmp_path_factory: pytest.TempPathFactory) -> s
     (folder / "images").mkdir()
     write_images(folder / "images")
     write_camera(folder / "images")
+    write_sounds(folder / "images")
     properties = {**build_bundles(bundler, folder), "images": folder / "images"}
     loader = compile_loader(bundler.cache, folder / "loader")
     tests = folder / "tests"

@@ -9,14 +9,17 @@ import zipfile
 from pathlib import Path
 
 import numpy as np
+import onnx
 import pytest
+from onnx import TensorProto, helper, numpy_helper
 from PIL import Image
 
 from bundler.model.preprocessing import read_record
+from bundler.stages.prepare_data.audio import load_audio
 from bundler.stages.prepare_data.images import load_image
 from tests.support import models
 from tests.support.command_line import CommandLine
-from tests.support.data_folders import pixels
+from tests.support.data_folders import pixels, write_wave
 from tests.support.kotlin import (
     TESTS,
     compile_java,
@@ -35,6 +38,12 @@ background = [9, 8, 7]
 mean = [0.485, 0.456, 0.406]
 std = [0.229, 0.224, 0.225]
 """
+RECORDINGS = """
+kind = "audio"
+sample_rate = 16000
+length = 4000
+normalise = "standard"
+"""
 PACKAGE = ("--package-name", "com.acme.sight")
 
 
@@ -43,6 +52,23 @@ def write_pictures(folder: Path) -> Path:
     for number in range(3):
         Image.fromarray(pixels(30 + number, 41, seed=number)).save(folder / f"{number}.png")
     (folder / "preprocessing.toml").write_text(PICTURES, "utf-8")
+    return folder
+
+
+def make_listener() -> onnx.ModelProto:
+    """Half of each sample: waves[1, 4000] -> y."""
+    ports = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [1, 4000]) for name in ("waves", "y")]
+    half = numpy_helper.from_array(np.array([0.5], np.float32), "half")
+    graph = helper.make_graph([helper.make_node("Mul", ["waves", "half"], ["y"])], "g", ports[:1], ports[1:], [half])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=10)
+
+
+def write_recordings(folder: Path) -> Path:
+    folder.mkdir(parents=True)
+    for number in range(3):
+        values = np.random.default_rng(number).uniform(-1, 1, (5000, 2))
+        write_wave(folder / f"{number}.wav", values, rate=22050)
+    (folder / "preprocessing.toml").write_text(RECORDINGS, "utf-8")
     return folder
 
 
@@ -103,6 +129,48 @@ def test_the_readme_prepares_a_picture_as_python_does(jar: Path, bundler: Comman
     assert np.array_equal(np.fromfile(tmp_path / "values", np.float32), expected.ravel())
 
 
+LISTEN = """
+import com.acme.sight.Sight
+import java.io.File
+import java.nio.ByteBuffer
+import java.nio.ByteOrder
+
+fun main(arguments: Array<String>) {
+    Sight.openBlocking().use { model ->
+        val data = ByteBuffer.wrap(File(arguments[0]).readBytes(), 44, 5000 * 4)
+        val wave = data.order(ByteOrder.LITTLE_ENDIAN).asShortBuffer()
+        val inputs = model.prepareAudio(wave, 44100, 2)
+        File(arguments[1]).writeBytes(ByteArray(inputs.waves.size * 4) { inputs.waves.bytes().get(it) })
+        val samples = ShortArray(wave.remaining()) { wave.get(it) }
+        check(model.prepareAudio(samples, 44100, 2, inputs) === inputs)
+        check(model.prepareAudio(FloatArray(4), 16000, 1, inputs) === inputs)
+        kotlinx.coroutines.runBlocking { hearSight(model, samples) }
+    }
+}
+"""
+
+
+def test_the_readme_prepares_a_recording_as_python_does(bundler: CommandLine, tmp_path: Path) -> None:
+    fetch_runtime(bundler.cache)
+    model = models.save(make_listener(), tmp_path, "hear.onnx")
+    built = bundler.build(
+        *(model, "--samples", write_recordings(tmp_path / "data"), "--target", "linux-x64", "--format", "jar"),
+        *(*PACKAGE, "--output", tmp_path / "out"),
+    )
+    (found,) = (path for path in Path(built["bundle"]).glob("*.jar") if "sources" not in path.name)
+    readme = (found.parent / "README.md").read_text("utf-8")
+    (snippet,) = (text for text in re.findall(r"```kotlin\n(.*?)```", readme, re.DOTALL) if "prepareAudio" in text)
+    (tmp_path / "Listen.kt").write_text(LISTEN + snippet, "utf-8")
+    compile_sources(bundler.cache, (tmp_path / "Listen.kt",), libraries(found), tmp_path / "classes")
+    write_wave(tmp_path / "a.wav", np.random.default_rng(5).uniform(-1, 1, (5000, 2)), rate=44100)
+    answer = run(found, tmp_path / "classes", "ListenKt", str(tmp_path / "a.wav"), str(tmp_path / "values"))
+    assert "float32[1, 4000]" in answer
+    unpack_payload(found.parent, tmp_path / "payload")
+    config = json.loads((tmp_path / "payload/runtime.json").read_text("utf-8"))
+    expected = load_audio(tmp_path / "a.wav", read_record(config["components"][0]["preprocessing"]))  # type: ignore[arg-type]
+    np.testing.assert_allclose(np.fromfile(tmp_path / "values", np.float32), expected.ravel(), rtol=0, atol=1e-5)
+
+
 JAVA = """
 import com.acme.sight.Sight;
 import com.acme.sight.SightInputs;
@@ -144,19 +212,18 @@ fun take(bundle: SightBundle, image: Image) = bundle.look.prepareImage(image, 90
 
 def test_a_module_for_android_takes_bitmaps_and_camera_images(bundler: CommandLine, tmp_path: Path) -> None:
     model = models.save(models.cnn(), tmp_path, "cnn.onnx")
-    think = models.save(models.mlp(), tmp_path, "mlp.onnx")
+    hear = models.save(make_listener(), tmp_path, "hear.onnx")
     write_pictures(tmp_path / "samples/look")
-    (tmp_path / "samples/think").mkdir()
-    np.savez(tmp_path / "samples/think/a.npz", x=np.random.default_rng(0).normal(size=(1, 8)).astype(np.float32))
+    write_recordings(tmp_path / "samples/hear")
     built = bundler.build(
-        *(f"look={model}", f"think={think}", "--bundle", "sight", "--samples", tmp_path / "samples"),
+        *(f"look={model}", f"hear={hear}", "--bundle", "sight", "--samples", tmp_path / "samples"),
         *("--target", "android-arm64", "--format", "gradle", "--no-prove", *PACKAGE, "--output", tmp_path / "out"),
     )
     module = Path(built["bundle"])
     readme = (module / "README.md").read_text("utf-8")
     assert "prepareImage(image, rotation)" in readme
     snippets = [text for text in re.findall(r"```kotlin\n(.*?)```", readme, re.DOTALL) if "suspend fun" in text]
-    assert len(snippets) == 2
+    assert len(snippets) == 3
     for number, text in enumerate(snippets):
         (tmp_path / f"Readme{number}.kt").write_text(text, "utf-8")
     (tmp_path / "Camera.kt").write_text(CAMERA, "utf-8")
@@ -164,4 +231,4 @@ def test_a_module_for_android_takes_bitmaps_and_camera_images(bundler: CommandLi
     libraries = (*fetch_runtime(bundler.cache), fetch_android(bundler.cache))
     compile_sources(bundler.cache, [*sorted(module.rglob("*.kt")), *extra], libraries, tmp_path / "classes")
     (facade,) = module.rglob("SightBundle.kt")
-    assert facade.read_text("utf-8").count("private val images") == 1
+    assert facade.read_text("utf-8").count("private val preparation") == 2

@@ -13,6 +13,7 @@ from bundler.emitters.jvm.context import make_context
 from bundler.emitters.jvm.preparation import ANDROID, JVM, list_parts
 from bundler.emitters.rendering import make_environment
 from bundler.model.codec import encode
+from bundler.model.preprocessing import AudioRecord
 from bundler.model.signature import Port, Signature, ValueType
 from bundler.model.state import StateLink
 from bundler.support.data import data_root
@@ -53,12 +54,30 @@ def render(request: EmitRequest) -> str:
 
 def test_a_picture_fills_its_input_and_the_constants(request_: EmitRequest) -> None:
     text = render(declare(request_))
-    assert "theImage = images.allocate()," in text
-    assert 'siZe = images.constants.allocate("si\\"ze"),' in text
-    assert 'images.constants.fill("si\\"ze", into.siZe)' in text
+    assert "theImage = preparation.allocate()," in text
+    assert 'siZe = preparation.constants.allocate("si\\"ze"),' in text
+    assert 'preparation.constants.fill("si\\"ze", inputs.siZe)' in text
     assert "leftOut = " not in text
     assert text.count("public fun prepareImage(") == 3
     assert "import bundle.tiny.loader.ImagePreparation" in text
+
+
+def test_a_recording_of_any_length_is_measured_first(request_: EmitRequest) -> None:
+    record = AudioRecord(
+        input="the image",
+        dtype="float32",
+        rank=2,
+        sample_rate=16000,
+        mono="mean",
+        resample="sinc",
+        length=None,
+        normalise="none",
+        constants={'si"ze': 8},
+    )
+    text = render(declare(request_, preprocessing=encode(record)))
+    assert "theImage = preparation.allocate(raw)," in text
+    assert "ImagePreparation" not in text
+    assert text.count("public fun prepareAudio(") == 4
 
 
 def test_sources_are_for_those_that_need_them(request_: EmitRequest) -> None:
