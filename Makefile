@@ -68,7 +68,7 @@ demo-device: $(READY) ## Compile that image model for a phone's NPU, run it in e
 	$(BIN)/python examples/text_orientation/fetch_model.py $(DEMO)/orientation.onnx
 	$(BIN)/python examples/text_orientation/fix_sizes.py $(DEMO)/orientation.onnx $(DEMO)/orientation-fixed.onnx
 	$(BIN)/python examples/text_orientation/write_samples.py $(DEMO)/lines
-	$(BIN)/bundler build $(DEMO)/orientation-fixed.onnx --name orientation --target snapdragon-8g3 \
+	$(BIN)/bundler build $(DEMO)/orientation-fixed.onnx --name orientation --target snapdragon-8g3 --format files \
 		--calibration $(DEMO)/lines/calibration --samples $(DEMO)/lines/held-out \
 		--set variants.htp.precision=static-qnn-a16w8 --output $(DEMO)
 	$(BIN)/bundler verify $(DEMO)/orientation-snapdragon-8g3
@@ -79,7 +79,7 @@ demo-device: $(READY) ## Compile that image model for a phone's NPU, run it in e
 demo-android: $(READY) ## Build that image model as a module for a phone's app, and run its loader on this machine's Java
 	$(BIN)/python examples/text_orientation/fetch_model.py $(DEMO)/orientation.onnx
 	$(BIN)/python examples/text_orientation/fix_sizes.py $(DEMO)/orientation.onnx $(DEMO)/orientation-fixed.onnx
-	$(BIN)/bundler build $(DEMO)/orientation-fixed.onnx --name orientation --target snapdragon-8g3 --format gradle \
+	$(BIN)/bundler build $(DEMO)/orientation-fixed.onnx --name orientation --target snapdragon-8g3 \
 		--package-name com.acme.orientation --output $(DEMO)/android
 	$(BIN)/bundler verify $(DEMO)/android/orientation-snapdragon-8g3
 	@echo "How an app uses it: $(DEMO)/android/orientation-snapdragon-8g3/README.md"

@@ -34,8 +34,7 @@ CHOOSING = """\
 7. A variant for a custom build of ONNX Runtime is left out unless `runtime.custom_build` is set, with your
    `runtime.package` and `runtime.version`.
 8. Every target can be written with `--format files`: models, contexts, configuration, proofs and report, for programs
-   of your own. Android's targets have `--format gradle` beside it, and those of Python bundles that run on the CPU
-   `--format jar`.
+   of your own. Targets of Python bundles that run on the CPU have `--format jar` too.
 """
 
 _RUNS = ("Target", "System", "CPU", "Runtime", "Beside it", "Bundle", "Python")

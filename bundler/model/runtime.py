@@ -38,7 +38,8 @@ class Compiled:
 
     `provider` is the runtime's name; `devices` the kinds of device by the provider's own names (`57`: a SoC model;
     `8.9`: a compute capability); `sdk` the version of the compiler; `statement` its compatibility string in the model
-    for the runtime's own check, empty where it writes none. `partners` are all components whose graphs are in the file,
+    for the runtime's own check, empty where it writes none. `names` are the devices' names as their systems tell them
+    (`SM8650`), empty where none does. `partners` are all components whose graphs are in the file,
     where there are several: their sessions take it from each other.
     """
 
@@ -46,6 +47,7 @@ class Compiled:
     devices: tuple[str, ...]
     sdk: str
     statement: str = ""
+    names: tuple[str, ...] = ()
     partners: tuple[str, ...] = ()
 
 

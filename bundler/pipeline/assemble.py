@@ -198,13 +198,19 @@ def _shared_config(compiled: Compiled) -> Mapping[str, str]:
     return known.compiler.shared_config if known and known.compiler else {}
 
 
+def _name_devices(compiled: Compiled) -> tuple[str, ...]:
+    known = find_by_runtime_name(compiled.provider)
+    return known.compiler.name_devices(compiled.devices) if known and known.compiler else ()
+
+
 def _compiled(step: str, placed: Mapping[str, Any], partners: tuple[str, ...] = ()) -> Compiled:
     """The devices that it was compiled for. Raises `StageError` where the stage, which may be another package's, names
     none.
     """
     known = {item.name: placed[item.name] for item in fields(Compiled) if item.name in placed}
     if conforms(Compiled, known):
-        return replace(decode(Compiled, known), partners=partners)
+        compiled = decode(Compiled, known)
+        return replace(compiled, names=_name_devices(compiled) or compiled.names, partners=partners)
     missing = [key for key in ("provider", "devices", "sdk") if key not in placed]
     wrong = f"lack {', '.join(missing)}" if missing else "have provider, devices, sdk or statement of another type"
     raise StageError(

@@ -131,6 +131,7 @@ class Compiler:
     only, which the stage receives. `check` finds incompatible settings. `toolkit` is set where the device's libraries
     refuse what a newer compiler wrote. A compiler that takes a second model, the input `partner`, and writes one file
     of both, has in `shared_config` the session configuration with which their sessions take it from each other.
+    `name_devices` gives the names that systems tell of the devices with the compiler's own.
     """
 
     stage: str
@@ -140,6 +141,7 @@ class Compiler:
     executes: bool = False
     through_plugin: bool = True
     validation_options: Callable[[Mapping[str, str]], Mapping[str, str] | None] | None = None
+    name_devices: Callable[[Iterable[str]], tuple[str, ...]] = lambda _devices: ()
     lists: Mapping[str, str] = field(default_factory=dict)
     ranges: tuple[str, ...] = ()
     for_one_system: bool = False

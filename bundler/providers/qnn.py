@@ -24,7 +24,7 @@ from bundler.providers.knowledge import (
     Toolkit,
 )
 from bundler.providers.methods import QUANTIZED, TYPES, wanted_by_provider
-from bundler.providers.qnn_chips import FIRST_BFLOAT, NEWEST_DMA, check_chips, find_chips, split_list
+from bundler.providers.qnn_chips import FIRST_BFLOAT, NEWEST_DMA, check_chips, find_chips, name_parts, split_list
 from bundler.providers.rules import BUILDING_PATH, DEBUGGING, EMBED, HERE, choice, flag, is_set, text, whole
 
 _CONTEXT = "compiling and opening are separate steps here; `compile` of the variant is how bundler compiles"
@@ -307,6 +307,7 @@ PROVIDER = ProviderKnowledge(
         options=(HERE, EMBED),
         executes=True,
         validation_options=_choose_validation_options,
+        name_devices=name_parts,
         toolkit=QAIRT,
         # ONNX Runtime's documentation, EP Context Design, "EPContext with Weight Sharing"; its own tests of QNN set it
         # for both sessions when they run such models.

@@ -10,7 +10,7 @@ onnxruntime-qnn 2.6.0 and 2.7.0. Each row is what the compiler wrote into a cont
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 
@@ -72,6 +72,12 @@ def split_list(value: str) -> list[str]:
 def find_chips(models: str) -> list[Chip]:
     """The known chips of a `soc_model`, in its order."""
     return [_BY_NUMBER[item] for item in split_list(models) if item in _BY_NUMBER]
+
+
+def name_parts(numbers: Iterable[str]) -> tuple[str, ...]:
+    """The part names of the chips with these numbers; empty where one of them is unknown."""
+    chips = [_BY_NUMBER.get(number) for number in numbers]
+    return () if None in chips else tuple(part for chip in chips if chip for part in chip.parts)
 
 
 def check_chips(options: Mapping[str, str]) -> Iterator[tuple[str, str]]:

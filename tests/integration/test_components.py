@@ -384,7 +384,9 @@ def test_weights_that_components_have_in_common_lie_once_and_are_checked(warm: C
 @pytest.mark.quick
 def test_weights_that_variants_have_in_common_lie_once(warm: CommandLine, tmp_path: Path) -> None:
     model = keep_heavy(tmp_path / "net.onnx", "Relu")
-    warm.run("build", model, "-t", "mediatek-dimensity", "-o", tmp_path / "out", "--no-prove").expect(0)
+    warm.run("build", model, "-t", "mediatek-dimensity", "-o", tmp_path / "out", "--format=files", "--no-prove").expect(
+        0
+    )
     bundle = tmp_path / "out" / "net-mediatek-dimensity"
     variants = read(bundle / "runtime.json")["components"][0]["variants"]
     assert len(variants) > 1

@@ -27,7 +27,9 @@ def orientation(shared: Path) -> Path:
 
 
 def read_runtime(folder: Path) -> dict[str, Any]:
-    found: dict[str, Any] = read_document(folder / "runtime.json")
+    """`runtime.json` of a bundle in whatever format."""
+    payload = json.loads((folder / "bundle.json").read_text("utf-8"))["payload"]
+    found: dict[str, Any] = read_document(folder / payload / "runtime.json")
     return found
 
 
@@ -47,7 +49,7 @@ def test_an_npu_gets_the_model_by_the_command_that_the_refusal_prints(
     model = tmp_path / "a folder" / "orientation.onnx"
     model.parent.mkdir()
     model.write_bytes(orientation.read_bytes())
-    refused = warm.run("build", model, "--target=snapdragon-8g3", "-o", tmp_path / "out", "--no-prove").expect(2)
+    refused = warm.run(*("build", model, "--target=snapdragon-8g3", "-o", tmp_path / "out", "--no-prove")).expect(2)
     assert "  x[0], x[2], x[3] are dynamic, and unnamed" in refused.err
     built = warm.run(*hinted_command(refused.err), timeout=600).expect(0)
     assert "htp: 179 of 179 nodes assigned to QNNExecutionProvider" in built.out

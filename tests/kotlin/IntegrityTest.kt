@@ -92,6 +92,25 @@ class IntegrityTest {
     }
 
     @Test
+    fun `what was compiled for another chip does not run`() {
+        val copy = copy()
+        val file = File(copy, "runtime.json")
+        val compiled = """"compiled": {"provider": "P", "devices": ["57"], "sdk": "1", "statement": "", "names": ["SM8650"], "partners": []}"""
+        val text = file.readText().replace("\"compiled\": null", compiled)
+        assertTrue("SM8650" in text)
+        file.writeText(text)
+        fun openOn(name: String?) {
+            val phone = object : Host by JvmHost() {
+                override val chip: String? = name
+            }
+            LoadedBundle.openBlocking(FolderPayload(copy), phone, sha256(file.readBytes())).close()
+        }
+        val error = assertThrows(IncompatibleException::class.java) { openOn("SM8550") }
+        assertTrue("it was compiled for SM8650, this chip is SM8550" in error.message!!, error.message)
+        listOf("SM8650", "sm8650", "SM8650P", null).forEach(::openOn)
+    }
+
+    @Test
     fun `a schema of another version says who wrote it`() {
         val text = File(payload("cnn"), "runtime.json").readText()
         val later = assertThrows(IncompatibleException::class.java) { BundleConfig.read(text.replace("\"schema\": 4", "\"schema\": 99")) }

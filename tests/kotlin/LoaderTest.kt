@@ -1,12 +1,17 @@
 package bundler.loader
 
 import kotlinx.coroutines.Dispatchers
+import kotlinx.coroutines.NonCancellable
 import kotlinx.coroutines.async
 import kotlinx.coroutines.awaitAll
 import kotlinx.coroutines.cancelAndJoin
 import kotlinx.coroutines.delay
+import kotlinx.coroutines.flow.collect
+import kotlinx.coroutines.flow.first
+import kotlinx.coroutines.flow.toList
 import kotlinx.coroutines.launch
 import kotlinx.coroutines.runBlocking
+import kotlinx.coroutines.withContext
 import org.junit.jupiter.api.Assertions.assertArrayEquals
 import org.junit.jupiter.api.Assertions.assertEquals
 import org.junit.jupiter.api.Assertions.assertFalse
@@ -126,6 +131,26 @@ class LoaderTest {
     }
 
     @Test
+    fun `a flow tells the steps and hands the bundle over`() = runBlocking {
+        val seen = flowOfOpening(OpenOptions()) { openLater("cnn", it) }.toList()
+        val bundle = (seen.last() as Opening.Ready).bundle
+        assertEquals(listOf("VERIFYING", "LOADING", "READY"), seen.dropLast(1).map { (it as Opening.Doing).progress.step.name })
+        assertTrue(bundle.selfTest().single().passed)
+        bundle.close()
+    }
+
+    @Test
+    fun `a collector that ends early leaves no open bundle`() = runBlocking {
+        val opened = ArrayList<LoadedBundle>()
+        flowOfOpening(OpenOptions()) { options ->
+            withContext(NonCancellable) { openLater("cnn", options) }.also(opened::add)
+        }.first()
+        assertThrows(ClosedException::class.java) { opened.single().model("model").runBlocking(arrayOf(random(1))) }
+        val error = runCatching { flowOfOpening(OpenOptions(only = setOf("none"))) { openLater("cnn", it) }.collect() }
+        assertTrue(error.exceptionOrNull() is InputException, error.toString())
+    }
+
+    @Test
     fun `a tensor that is closed during a call stays until its end`() {
         open("slow").use { bundle ->
             val input = Tensor.floats(64, 1024)
@@ -206,6 +231,9 @@ internal fun payload(name: String) = File(System.getProperty("bundles"), name)
 
 internal fun open(name: String, options: OpenOptions = OpenOptions(), store: File? = null): LoadedBundle =
     LoadedBundle.openBlocking(FolderPayload(payload(name)), host(store), digest(name), options)
+
+internal suspend fun openLater(name: String, options: OpenOptions): LoadedBundle =
+    LoadedBundle.open(FolderPayload(payload(name)), host(), digest(name), options)
 
 internal fun host(store: File? = null) = JvmHost(standsIn = true, store = store)
 

@@ -38,9 +38,7 @@ def make_fields(request: EmitRequest, config_sha256: str) -> dict[str, Any]:
     context = make_context(request, config_sha256, ANDROID)
     settings, platform = AndroidSettings.of(request.profile), request.profile.platform
     libraries = list_libraries(request)
-    variants = [
-        (request.config.label(component.name, variant.name), variant) for component, variant in request.config.pairs
-    ]
+    variants = [variant for _, variant in request.config.pairs]
     return {
         **{field.name: getattr(context, field.name) for field in dataclasses.fields(context)},
         "host_classes": ("AndroidHost", "AssetPayload"),
@@ -53,9 +51,8 @@ def make_fields(request: EmitRequest, config_sha256: str) -> dict[str, Any]:
         "kotlin": KOTLIN_VERSION,
         "coroutines": COROUTINES_VERSION,
         "runtime_libraries": libraries,
-        "app": find_needs(variant for _, variant in variants),
-        "compiled": any(variant.requires.compiled for _, variant in variants),
-        "prepared": tuple(f"{label} ({variant.prepare.thing})" for label, variant in variants if variant.prepare),
+        "app": find_needs(variants),
+        "compiled": any(variant.requires.compiled for variant in variants),
     }
 
 

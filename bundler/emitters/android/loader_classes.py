@@ -14,9 +14,10 @@ from packaging.version import Version
 from bundler.emitters.jvm.artifacts import COMPILER, COMPILER_LOCK, list_runtime, name_runtime_lock
 from bundler.emitters.jvm.compiling import Compilation, compile_kotlin
 from bundler.emitters.jvm.maven import fetch_artifacts
-from bundler.emitters.jvm.sources import write_sources
+from bundler.emitters.jvm.sources import LOADER, rename_package, write_sources
 from bundler.environments.lockfiles import shipped_names
 from bundler.environments.registry import Environments
+from bundler.execution.locks import hold
 from bundler.execution.temporary import temporary_folder
 from bundler.model.digests import digest_file
 from bundler.model.errors import VerificationError
@@ -41,25 +42,32 @@ def choose_runtime(version: str) -> str:
 def provide_classes(
     sources: Path, version: str, environments: Environments, reporter: Reporter
 ) -> tuple[str, tuple[Path, ...]]:
-    """The package of the loader in the folder `sources`, and its class path with ONNX Runtime `version`.
+    """The package of the loader from the folder `sources` once it is compiled, and its class path with ONNX Runtime
+    `version`. Modules differ in that package alone, so it is compiled in the same one for all.
 
     Raises `EnvironmentMissingError` without Java or Maven, `StageError` where it does not compile, and
     `VerificationError` where there is no loader.
     """
-    files = sorted(path for path in sources.glob("*.kt") if not _ANDROID.search(path.read_text("utf-8")))
-    package = _find_package(files)
+    try:
+        files = sorted(path for path in sources.glob("*.kt") if not _ANDROID.search(path.read_text("utf-8")))
+        package = _find_package(files)
+    except UnicodeDecodeError as error:
+        raise VerificationError("a source of the module's loader is no text", hint="build it again") from error
     lock = environments.lock_for(name_runtime_lock(version), list_runtime(version), reporter)
     libraries = tuple(fetch_artifacts(lock, environments, reporter).values())
     compiler = environments.lock_for(COMPILER_LOCK, COMPILER, reporter)
     with temporary_folder("loader") as scratch:
-        own = write_sources(("jvm", "stand_in"), package, Path(scratch) / "own")
-        key = _digest([*files, *own], f"{lock.digest} {compiler.digest}")
+        written = [rename_package(path, package, LOADER, Path(scratch) / "module") for path in files]
+        written += write_sources(("jvm", "stand_in"), LOADER, Path(scratch) / "own")
+        key = _digest(written, f"{lock.digest} {compiler.digest}")
         place = environments.root / _KEPT / key
-        if not _is_whole(place):
-            work = Compilation(sources=[*files, *own], libraries=libraries, module="loader")
-            compile_kotlin(work, Path(scratch) / "classes", environments, reporter)
-            _keep(Path(scratch) / "classes", place)
-    return package, (place, *libraries)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        with hold(place.with_suffix(".lock")):  # of several builds at once, the first compiles
+            if not _is_whole(place):
+                work = Compilation(sources=written, libraries=libraries, module="loader")
+                compile_kotlin(work, Path(scratch) / "classes", environments, reporter)
+                _keep(Path(scratch) / "classes", place)
+    return LOADER, (place, *libraries)
 
 
 def _find_package(files: Sequence[Path]) -> str:
@@ -90,7 +98,6 @@ def _list_digests(place: Path) -> str:
 
 def _keep(classes: Path, place: Path) -> None:
     shutil.rmtree(place, ignore_errors=True)
-    place.parent.mkdir(parents=True, exist_ok=True)
     draft = place.with_suffix(".draft")
     shutil.rmtree(draft, ignore_errors=True)
     shutil.copytree(classes, draft)

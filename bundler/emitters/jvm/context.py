@@ -111,6 +111,7 @@ class Context:
     components: tuple[ComponentContext, ...]
     several: bool
     together: tuple[str, ...]
+    generated: tuple[str, ...]
     strict: bool
     device: DeviceContext
     preparation_classes: tuple[str, ...]
@@ -141,9 +142,19 @@ def make_context(request: EmitRequest, config_sha256: str, family: Mapping[str, 
         components=components,
         several=config.sole is None,
         together=config.together,
+        generated=_list_generated(config),
         strict=config.fallback == "strict",
         device=describe_device(request),
         preparation_classes=list_classes(config, family),
+    )
+
+
+def _list_generated(config: RuntimeConfig) -> tuple[str, ...]:
+    """The variants that need something generated on the device, with its name."""
+    return tuple(
+        f"{config.label(component.name, variant.name)} ({variant.prepare.thing})"
+        for component, variant in config.pairs
+        if variant.prepare
     )
 
 

@@ -39,10 +39,10 @@ _PART: Final = re.compile(r"[a-z][a-z0-9_]*", re.ASCII)
 _VERSION: Final = re.compile(r"[0-9A-Za-z](?:[0-9A-Za-z._+-]*[0-9A-Za-z])?", re.ASCII)
 _FACADE: Final = (
     "AndroidHost Any Array AutoCloseable Benchmark Boolean BuildConfig Bundle BundleException Byte ByteArray "
-    "ByteBuffer Context Double ElementType Exception File Float FloatArray Host InputException Int IntArray "
+    "ByteBuffer Context Double ElementType Exception File Float FloatArray Flow Host InputException Int IntArray "
     "JvmField JvmHost JvmName JvmOverloads JvmStatic List LoadReport LoadedBundle LoadedModel Long LongArray Main "
-    "Map Nothing Number Object OpenOptions OpenProgress Override Payload R SelfTest Short Stream String Suppress "
-    "Tensor Throwable Throws Unit Void"
+    "Map Nothing Number Object OpenOptions OpenProgress Opening Override Payload Prewarmed R SelfTest Short Stream "
+    "String Suppress Tensor Throwable Throws Unit Void"
 )
 """Types that the rendered code uses itself."""
 

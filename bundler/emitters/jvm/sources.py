@@ -13,15 +13,17 @@ from bundler.support.data import data_root
 LOADER: Final = "bundler.loader"
 """The package that the sources stand in as they are kept here."""
 
-_NAMED: Final = re.compile(rf"^(package|import) {re.escape(LOADER)}\b", re.MULTILINE)
-
 
 def write_sources(parts: Sequence[str], package: str, folder: Path) -> tuple[Path, ...]:
     """Write the loader's `parts` (folders of the template) as `package` into `folder`. Raises `StageError`."""
-    written = []
-    for part in parts:
-        for source in sorted((data_root("templates") / "kotlin" / part).glob("*.kt")):
-            target = folder / source.name
-            write_text(target, _NAMED.sub(rf"\1 {package}", source.read_text("utf-8")))
-            written.append(target)
-    return tuple(written)
+    kept = data_root("templates") / "kotlin"
+    sources = (source for part in parts for source in sorted((kept / part).glob("*.kt")))
+    return tuple(rename_package(source, LOADER, package, folder) for source in sources)
+
+
+def rename_package(source: Path, package: str, new: str, folder: Path) -> Path:
+    """Write a source of `package` into `folder` as one of the package `new`. Raises `StageError`."""
+    named = re.compile(rf"^(package|import) {re.escape(package)}\b", re.MULTILINE)
+    target = folder / source.name
+    write_text(target, named.sub(rf"\1 {new}", source.read_text("utf-8")))
+    return target

@@ -40,7 +40,12 @@ class NeutralEmitter:
 
     name: str = "neutral"
     formats: Mapping[str, str] = field(default_factory=lambda: _FORMATS)
+    lends_to: frozenset[str] = frozenset({"android"})
     untimed: str = "a bundle of files has no runtime of its own to time"
+
+    def move(self, package_format: str) -> tuple[str, ...]:
+        """The ecosystem alone: what opens the files need not be Java, whose API sets fewer options."""
+        return (f'bundle.ecosystem="{self.name}"', f'bundle.format="{package_format}"')
 
     def preload(self) -> None:
         """Compile the templates."""

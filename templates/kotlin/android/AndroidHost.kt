@@ -26,6 +26,8 @@ public class AndroidHost(context: Context) : Host {
     override val chip: String?
         get() = if (Build.VERSION.SDK_INT >= Build.VERSION_CODES.S) Build.SOC_MODEL.takeIf { it != Build.UNKNOWN } else null
 
+    override val software: String = Build.FINGERPRINT
+
     /** A folder of the app's own, which no backup takes to another phone. */
     override val store: File = File(app.noBackupFilesDir, "bundler-loader")
 

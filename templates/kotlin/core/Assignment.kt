@@ -1,5 +1,6 @@
 package bundler.loader
 
+import ai.onnxruntime.OrtSession.SessionOptions
 import java.io.File
 import java.io.IOException
 
@@ -11,7 +12,12 @@ import java.io.IOException
  */
 internal class Assignment(private val sessions: SessionFactory, private val payload: Payload, private val host: Host) {
     /** Nodes by provider; empty where no profile can be written. */
-    fun count(component: ComponentConfig, variant: VariantConfig, source: ModelSource): Map<String, Int> {
+    fun count(
+        component: ComponentConfig,
+        variant: VariantConfig,
+        source: ModelSource,
+        adapt: (SessionOptions) -> Unit = {},
+    ): Map<String, Int> {
         val folder = host.store ?: return emptyMap()
         val sample = GoldenSet(component, payload).samples.firstOrNull() ?: return emptyMap()
         val prefix =
@@ -22,7 +28,10 @@ internal class Assignment(private val sessions: SessionFactory, private val payl
                 return emptyMap()
             }
         return try {
-            profile(component, variant, source, sample, prefix)
+            profile(component, variant, source, sample) {
+                adapt(it)
+                it.enableProfiling(prefix.path)
+            }
         } finally {
             folder.listFiles { file -> file.name.startsWith(prefix.name) }?.forEach(File::delete)
         }
@@ -33,10 +42,10 @@ internal class Assignment(private val sessions: SessionFactory, private val payl
         variant: VariantConfig,
         source: ModelSource,
         sample: GoldenSample,
-        prefix: File,
+        adapt: (SessionOptions) -> Unit,
     ): Map<String, Int> {
         val written =
-            sessions.open(variant, source) { it.enableProfiling(prefix.path) }.use { opened ->
+            sessions.open(variant, source, adapt).use { opened ->
                 Caller(opened.session, component).run(sample.inputs).forEach(Tensor::close)
                 opened.session.endProfiling()
             }

@@ -14,9 +14,10 @@ internal class Provider(data: JsonObject) {
     val isPlugin = data.has("library")
 }
 
-/** What was compiled ahead of time: for devices by the provider's own numbers, with its compatibility string. */
+/** What was compiled ahead of time: for devices by the provider's own numbers, and by the names that systems tell. */
 internal class CompiledFor(data: JsonObject) {
     val devices = data.texts("devices")
+    val names = if (data.has("names")) data.texts("names") else emptyList()
     val statement = data.text("statement")
 }
 
@@ -36,6 +37,12 @@ internal class Tolerance(private val data: JsonObject?) {
     operator fun get(figure: String): Double? = data?.doubleOrNull(figure)
 }
 
+/** What is generated on the device before the variant runs: a [thing], which is a `context` or a `cache`. */
+internal class PreparationConfig(data: JsonObject) {
+    val kind = data.text("kind")
+    val thing = data.text("thing")
+}
+
 /** One way to run a model. */
 internal class VariantConfig(data: JsonObject) {
     val name = data.text("name")
@@ -47,8 +54,18 @@ internal class VariantConfig(data: JsonObject) {
     val disabledOptimizers = data.texts("disabled_optimizers")
     val requires = Requirements(data.child("requires"))
     val leastShare = data.double("least_share")
-    val preparation = data.childOrNull("prepare")?.text("thing")
+    val preparation = data.childOrNull("prepare")?.let(::PreparationConfig)
     private val gate = data.child("gate")
+
+    /** What its model is, and how it is opened. */
+    val identity: String
+        get() = listOf(
+            files.map { it.path + it.sha256 },
+            providers.map { "${it.name} ${it.options.toSortedMap()} ${it.select.toSortedMap()}" },
+            sessionConfig.toSortedMap(),
+            session.asTexts().toSortedMap(),
+            disabledOptimizers,
+        ).toString()
 
     fun tolerance(output: String): Tolerance =
         Tolerance(gate.child("outputs").childOrNull(output) ?: gate.child("default"))

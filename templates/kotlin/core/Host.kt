@@ -13,6 +13,9 @@ public interface Host {
     /** The chip, as the maker numbers it (`SM8650`); null where it is not known. */
     public val chip: String? get() = null
 
+    /** Names the system's software; changes with each update of it. */
+    public val software: String get() = ""
+
     /** A private folder for what is remembered and prepared; null where there is none. */
     public val store: File?
 

@@ -26,7 +26,7 @@ internal class Checks(private val payload: Payload, host: Host, verify: Verify) 
         if (synchronized(known) { line in known }) return
         val size = readOrThrow(file.path) { payload.size(file.path) }
         if (size != file.size) throw altered(file.path, "it has $size bytes, not ${file.size}")
-        val digest = readOrThrow(file.path) { hash(file.path, size) }
+        val digest = readOrThrow(file.path) { hash(payload, file.path, size) }
         if (digest != file.sha256) throw altered(file.path, "SHA-256 is $digest, not ${file.sha256}")
         synchronized(known) {
             known.add(line)
@@ -56,12 +56,6 @@ internal class Checks(private val payload: Payload, host: Host, verify: Verify) 
         }
     }
 
-    private fun hash(path: String, size: Long): String {
-        val digest = MessageDigest.getInstance("SHA-256")
-        for (start in 0 until size step WINDOW) digest.update(payload.map(path, start, minOf(WINDOW, size - start)))
-        return hex(digest)
-    }
-
     private fun recall(): List<String> {
         val lines = record?.takeIf { it.isFile && it.length() < MAX_RECORD }?.readLines() ?: return emptyList()
         return if (lines.firstOrNull() == identity) lines.drop(1) else emptyList()
@@ -77,10 +71,17 @@ internal class Checks(private val payload: Payload, host: Host, verify: Verify) 
     private fun altered(path: String, why: String) =
         IntegrityException("$path of $payload does not match its checksum", why = why)
 
-    private companion object {
-        const val MAX_RECORD = 16L shl 20
+    companion object {
+        private const val MAX_RECORD = 16L shl 20
 
         /** Bytes of a file that are mapped at a time. */
-        const val WINDOW = 64L shl 20
+        private const val WINDOW = 64L shl 20
+
+        /** The SHA-256 of a file. Throws [IOException]. */
+        fun hash(payload: Payload, path: String, size: Long): String {
+            val digest = MessageDigest.getInstance("SHA-256")
+            for (start in 0 until size step WINDOW) digest.update(payload.map(path, start, minOf(WINDOW, size - start)))
+            return hex(digest)
+        }
     }
 }

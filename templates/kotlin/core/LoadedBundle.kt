@@ -1,10 +1,13 @@
 package bundler.loader
 
 import ai.onnxruntime.OrtEnvironment
+import kotlinx.coroutines.CancellationException
 import kotlinx.coroutines.Dispatchers
 import kotlinx.coroutines.async
 import kotlinx.coroutines.awaitAll
 import kotlinx.coroutines.coroutineScope
+import kotlinx.coroutines.currentCoroutineContext
+import kotlinx.coroutines.ensureActive
 import kotlinx.coroutines.runBlocking
 import kotlinx.coroutines.withContext
 import java.util.concurrent.atomic.AtomicBoolean
@@ -39,9 +42,29 @@ public class LoadedBundle private constructor(private val models: Map<String, Lo
          * Throws [IntegrityException] for a file that does not match its checksum, [FallbackException] in strict mode,
          * [IncompatibleException] where no variant of a model can run here.
          */
-        public suspend fun open(payload: Payload, host: Host, configSha256: String, options: OpenOptions = OpenOptions()): LoadedBundle =
-            withContext(Dispatchers.Default) { BundleOpener(payload, host, configSha256, options).open() }
-                .let { LoadedBundle(it) }
+        public suspend fun open(payload: Payload, host: Host, configSha256: String, options: OpenOptions = OpenOptions()): LoadedBundle {
+            var opened: LoadedBundle? = null
+            try {
+                return withContext(Dispatchers.Default) {
+                    LoadedBundle(BundleOpener(payload, host, configSha256, options).open()).also { opened = it }
+                }
+            } catch (error: CancellationException) {
+                opened?.close() // cancelled on the way back: nobody has it
+                throw error
+            }
+        }
+
+        /**
+         * Generate what variants of the bundle need on this device, such as an NPU's context, hold it to the golden set, and
+         * keep it for later starts; what is there already stays. It may take minutes. Throws [IntegrityException] where the
+         * bundle was altered.
+         */
+        public suspend fun prewarm(
+            payload: Payload,
+            host: Host,
+            configSha256: String,
+            options: OpenOptions = OpenOptions(),
+        ): List<Prewarmed> = withContext(Dispatchers.Default) { BundleOpener(payload, host, configSha256, options).prewarm() }
 
         /** As [open], on this thread and its helpers: not on the main thread of an app. */
         @JvmStatic
@@ -89,6 +112,17 @@ internal class BundleOpener(
         }
         checks.save()
         return chosen.associate { component -> component.name to opened.first { it.name == component.name } }
+    }
+
+    suspend fun prewarm(): List<Prewarmed> {
+        val prewarmer = Prewarmer(opener, payload, host)
+        val chosen = config.components.filter { options.only == null || it.name in options.only }
+        return chosen.flatMap { component ->
+            component.variants.mapNotNull { variant ->
+                currentCoroutineContext().ensureActive()
+                prewarmer.prewarm(component, variant)
+            }
+        }.also { checks.save() }
     }
 
     /** One variant of one model, and no other. Throws as [LoadedBundle.open]. */

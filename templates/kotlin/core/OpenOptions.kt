@@ -33,6 +33,15 @@ public class OpenOptions @JvmOverloads constructor(
         }
     }
 
+    /** These options, whose progress goes to [listener], too. */
+    internal fun reportTo(listener: (OpenProgress) -> Unit): OpenOptions {
+        val own = progress
+        return OpenOptions(strict, threads, spinning, verify, only) { step ->
+            own?.invoke(step)
+            listener(step)
+        }
+    }
+
     /** Options for Java: each method returns this builder. */
     public class Builder {
         private var strict: Boolean? = null
@@ -84,6 +93,12 @@ public class OpenProgress internal constructor(
 
         /** The runtime loads the model. */
         LOADING,
+
+        /** The device generates what the variant needs. */
+        GENERATING,
+
+        /** What was generated is held to the golden set. */
+        TESTING,
 
         /** The variant was not used: the next is tried. */
         REJECTED,

@@ -210,7 +210,7 @@ def test_equal_input_gives_equal_bytes(bundler: CommandLine, bundle: Path, tmp_p
 def test_a_phone_s_context_is_run_in_emulation_and_what_is_left_says_why(bundler: CommandLine, tmp_path: Path) -> None:
     """The compiler's environment is a download of some hundred megabytes."""
     model = models.save(models.cnn(batch=1), tmp_path / "in", "cnn.onnx")
-    bundler.build(model, "--target", "snapdragon-8g3", "--output", tmp_path)
+    bundler.build(model, "--target", "snapdragon-8g3", "--format", "files", "--output", tmp_path)
     bundle = tmp_path / "cnn-snapdragon-8g3"
     levels = {name: record["level"] for name, record in proofs(bundle).items()}
     assert (levels["htp"], levels["cpu"]) == ("emulated", "stand-in")
@@ -224,7 +224,7 @@ def test_a_phone_s_context_is_run_in_emulation_and_what_is_left_says_why(bundler
 @pytest.mark.slow
 def test_a_context_for_several_phones_is_run_nowhere_here(bundler: CommandLine, tmp_path: Path) -> None:
     model = models.save(models.cnn(batch=1), tmp_path / "in", "cnn.onnx")
-    bundler.build(model, "--target", "snapdragon-8-series", "--output", tmp_path)
+    bundler.build(model, "--target", "snapdragon-8-series", "--format", "files", "--output", tmp_path)
     record = proofs(tmp_path / "cnn-snapdragon-8-series")["htp"]
     assert record["level"] == "resolved"
     assert "compiled for several devices at once" in record["reason"]

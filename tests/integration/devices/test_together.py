@@ -20,6 +20,7 @@ targets = ["snapdragon-8g3"]
 
 [[bundles]]
 name = "lm"
+format = "files"
 together = [{names}]
 {models}
 """

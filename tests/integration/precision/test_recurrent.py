@@ -221,7 +221,7 @@ def test_a_state_that_would_grow_says_so_where_it_is_not_asked(
 
 def test_variants_that_cannot_grow_are_left_out_aloud(bundler: CommandLine, tmp_path: Path) -> None:
     model = models.save(make_decoder(), tmp_path / "model")
-    arguments = ("--target", "snapdragon-8g3", "--no-prove", "-o", tmp_path / "out")
+    arguments = ("--target", "snapdragon-8g3", "--format=files", "--no-prove", "-o", tmp_path / "out")
     built = bundler.run("build", model, *CACHE, *arguments).expect(0)
     assert "the bundle will not have variant htp, which the target has: Qualcomm QNN requires fixed sizes" in built.err
     (runtime,) = (tmp_path / "out").glob("*/runtime.json")

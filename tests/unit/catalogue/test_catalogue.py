@@ -191,14 +191,15 @@ def test_a_runtime_of_ones_own_brings_the_accelerator_back(name):
 
 
 @pytest.mark.parametrize("name", target_ids())
-def test_phones_get_files_and_computers_get_python(name):
+def test_each_system_gets_the_package_of_its_own_people(name):
     profile = resolve_target(name)
     bundle = (profile.bundle.ecosystem, profile.bundle.format)
     if takes_wheels(profile.platform.system, profile.platform.architecture):
         assert bundle == ("python", "dir")
         assert profile.python.wheel_platforms
     else:
-        assert bundle == (("web", "dir") if profile.platform.system == "web" else ("neutral", "files"))
+        own = {"web": ("web", "dir"), "android": ("android", "gradle"), "ios": ("neutral", "files")}
+        assert bundle == own[profile.platform.system]
 
 
 @pytest.mark.parametrize("name", target_ids())
