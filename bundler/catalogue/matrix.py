@@ -34,7 +34,8 @@ CHOOSING = """\
 7. A variant for a custom build of ONNX Runtime is left out unless `runtime.custom_build` is set, with your
    `runtime.package` and `runtime.version`.
 8. Every target can be written with `--format files`: models, contexts, configuration, proofs and report, for programs
-   of your own. Targets of Python bundles that run on the CPU have `--format jar` too.
+   of your own. Targets of Python bundles that run on the CPU have `--format jar` too, and those of Android
+   `--format aar`.
 """
 
 _RUNS = ("Target", "System", "CPU", "Runtime", "Beside it", "Bundle", "Python")

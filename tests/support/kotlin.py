@@ -12,9 +12,10 @@ from pathlib import Path
 
 import pytest
 
+from bundler.emitters.android.framework import FRAMEWORK, FRAMEWORK_LOCK
 from bundler.emitters.jvm.artifacts import list_runtime, name_runtime_lock
 from bundler.emitters.jvm.compiling import Compilation, compile_kotlin
-from bundler.emitters.jvm.maven import fetch_artifacts
+from bundler.emitters.jvm.maven import MavenArtifacts, fetch_artifacts
 from bundler.environments.lockfiles import parse_lock
 from bundler.environments.registry import Environments
 from bundler.model.errors import EnvironmentMissingError
@@ -42,7 +43,7 @@ def find_java() -> str:
 def fetch_runtime(cache: Path) -> tuple[Path, ...]:
     """ONNX Runtime with Kotlin's library; skips the test where no repository gives them."""
     find_java()
-    return _fetch(cache, name_runtime_lock(VERSION))
+    return _fetch(cache, name_runtime_lock(VERSION), list_runtime(VERSION))
 
 
 def fetch_junit(cache: Path) -> Path:
@@ -52,7 +53,9 @@ def fetch_junit(cache: Path) -> Path:
 
 def fetch_android(cache: Path) -> Path:
     """The classes of Android's framework: 137 MB, in which nothing but the compiler looks."""
-    return _fetch_one(cache, "android")
+    find_java()
+    (found,) = _fetch(cache, FRAMEWORK_LOCK, FRAMEWORK)
+    return found
 
 
 def fetch_r8(cache: Path) -> Path:
@@ -75,10 +78,10 @@ def _fetch_one(cache: Path, name: str) -> Path:
     return found
 
 
-def _fetch(cache: Path, name: str) -> tuple[Path, ...]:
+def _fetch(cache: Path, name: str, source: MavenArtifacts) -> tuple[Path, ...]:
     environments = Environments(cache)
     try:
-        lock = environments.lock_for(name, list_runtime(VERSION))
+        lock = environments.lock_for(name, source)
         return tuple(fetch_artifacts(lock, environments).values())
     except EnvironmentMissingError as error:
         pytest.skip(f"{name} could not be fetched: {error.message}")

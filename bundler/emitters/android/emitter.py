@@ -6,10 +6,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
+from typing import Final
 
 from bundler.devices.contract import Need
+from bundler.emitters.android.archive import TEMPLATE as ARCHIVE_TEMPLATE
+from bundler.emitters.android.archive import write_archive
+from bundler.emitters.android.framework import FRAMEWORK, FRAMEWORK_LOCK
+from bundler.emitters.android.loader_classes import choose_runtime
 from bundler.emitters.android.project import TEMPLATE, write_gradle
 from bundler.emitters.contract import EmitRequest, Identity, ProofRequest
+from bundler.emitters.jvm.artifacts import COMPILER, COMPILER_LOCK, list_runtime, name_runtime_lock
 from bundler.emitters.jvm.names import choose_names, make_version
 from bundler.emitters.rendering import compile_templates
 from bundler.environments.registry import LockSource
@@ -18,8 +24,12 @@ from bundler.model.measurement import Measurement
 from bundler.model.proof import Emitted, VariantProof
 from bundler.profiles.schema import TargetProfile
 
+AAR: Final = "aar"
 _FORMATS: Mapping[str, str] = MappingProxyType(
-    {"gradle": "a Gradle library module in Kotlin with the models among its assets, and an example app"}
+    {
+        "gradle": "a Gradle library module in Kotlin with the models among its assets, and an example app",
+        AAR: "the same module compiled, as an AAR with its POM in a Maven repository of its own",
+    }
 )
 
 
@@ -39,6 +49,7 @@ class AndroidEmitter:
     def preload(self) -> None:
         """Compile the templates."""
         compile_templates(TEMPLATE)
+        compile_templates(ARCHIVE_TEMPLATE)
 
     def identify(self, model: str, package_name: str | None, version: str) -> Identity:
         """Maven's coordinates, without the version. Raises `UsageError`."""
@@ -46,16 +57,19 @@ class AndroidEmitter:
         return Identity(name=f"{names.group}:{names.artifact}", version=make_version(version))
 
     def locks(self, profile: TargetProfile, package_format: str) -> Mapping[str, LockSource | None]:
-        """None: Gradle fetches, by the versions in the catalogue."""
-        del profile, package_format
-        return {}
+        """What compiles an archive. A project has none: Gradle fetches, by the versions in the catalogue."""
+        if package_format != AAR:
+            return {}
+        version = choose_runtime(profile.runtime.version)
+        return {name_runtime_lock(version): list_runtime(version), COMPILER_LOCK: COMPILER, FRAMEWORK_LOCK: FRAMEWORK}
 
     def emit(self, request: EmitRequest, folder: Path) -> Emitted:
         """Write the bundle into the empty `folder`. Raises `BundlerError`."""
         if request.format not in self.formats:
             known = ", ".join(self.formats)
             raise UsageError(f"the Android emitter has no format {request.format!r}", hint=f"its formats are {known}")
-        return write_gradle(request, folder.resolve())
+        write = write_archive if request.format == AAR else write_gradle
+        return write(request, folder.resolve())
 
     def state_need(self, profile: TargetProfile) -> Need:
         """For any machine: this host runs a variant in place of its device."""

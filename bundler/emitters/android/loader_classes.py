@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import re
 import shutil
-from collections.abc import Sequence
+import zipfile
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -26,9 +27,13 @@ from bundler.model.events import Reporter
 MAIN: Final = "StandIn"
 """The class that starts the loader on a Java virtual machine."""
 
+MARK: Final = "LoadedBundle"
+"""The class by which the loader is found: a bundle's own package may end with `loader`, too."""
+
 _KEPT: Final = "classes"
 _ANDROID: Final = re.compile(r"^import android\.", re.MULTILINE)
 _PACKAGE: Final = re.compile(r"^package ([a-z][a-z0-9_]*(?:\.[a-z][a-z0-9_]*)*)$", re.MULTILINE)
+_CLASS: Final = re.compile(rf"^([a-z][a-z0-9_]*(?:/[a-z][a-z0-9_]*)*/loader)/{MARK}\.class$")
 _PREFIX: Final = name_runtime_lock("")
 
 
@@ -40,38 +45,56 @@ def choose_runtime(version: str) -> str:
 
 
 def provide_classes(
-    sources: Path, version: str, environments: Environments, reporter: Reporter
+    loader: Path, version: str, environments: Environments, reporter: Reporter
 ) -> tuple[str, tuple[Path, ...]]:
-    """The package of the loader from the folder `sources` once it is compiled, and its class path with ONNX Runtime
-    `version`. Modules differ in that package alone, so it is compiled in the same one for all.
+    """The package of the loader once it is compiled, and its class path with ONNX Runtime `version`. The loader is a
+    folder of sources, or a jar with its classes, which run as they are.
 
     Raises `EnvironmentMissingError` without Java or Maven, `StageError` where it does not compile, and
     `VerificationError` where there is no loader.
     """
-    try:
-        files = sorted(path for path in sources.glob("*.kt") if not _ANDROID.search(path.read_text("utf-8")))
-        package = _find_package(files)
-    except UnicodeDecodeError as error:
-        raise VerificationError("a source of the module's loader is no text", hint="build it again") from error
-    lock = environments.lock_for(name_runtime_lock(version), list_runtime(version), reporter)
-    libraries = tuple(fetch_artifacts(lock, environments, reporter).values())
-    compiler = environments.lock_for(COMPILER_LOCK, COMPILER, reporter)
     with temporary_folder("loader") as scratch:
-        written = [rename_package(path, package, LOADER, Path(scratch) / "module") for path in files]
-        written += write_sources(("jvm", "stand_in"), LOADER, Path(scratch) / "own")
-        key = _digest(written, f"{lock.digest} {compiler.digest}")
+        package, sources, classes = _read_loader(loader, Path(scratch) / "module")
+        lock = environments.lock_for(name_runtime_lock(version), list_runtime(version), reporter)
+        libraries = tuple(fetch_artifacts(lock, environments, reporter).values())
+        compiler = environments.lock_for(COMPILER_LOCK, COMPILER, reporter)
+        written = (*sources, *write_sources(("jvm", "stand_in"), package, Path(scratch) / "own"))
+        key = _digest([*written, *classes], f"{lock.digest} {compiler.digest}")
         place = environments.root / _KEPT / key
         place.parent.mkdir(parents=True, exist_ok=True)
         with hold(place.with_suffix(".lock")):  # of several builds at once, the first compiles
             if not _is_whole(place):
-                work = Compilation(sources=written, libraries=libraries, module="loader")
+                work = Compilation(sources=written, libraries=libraries, module="loader", friends=classes)
                 compile_kotlin(work, Path(scratch) / "classes", environments, reporter)
                 _keep(Path(scratch) / "classes", place)
-    return LOADER, (place, *libraries)
+    return package, (place, *classes, *libraries)
+
+
+def _read_loader(loader: Path, folder: Path) -> tuple[str, tuple[Path, ...], tuple[Path, ...]]:
+    """Its package, its sources and its classes. Modules differ in the package alone, so sources are written to `folder`
+    in the same one for all.
+    """
+    try:
+        if not loader.is_dir():
+            return _find_compiled_package(loader), (), (loader,)
+        files = sorted(path for path in loader.glob("*.kt") if not _ANDROID.search(path.read_text("utf-8")))
+        package = _find_package(files)
+    except (UnicodeDecodeError, zipfile.BadZipFile) as error:
+        raise VerificationError("the module's loader cannot be read", hint="build it again") from error
+    return LOADER, tuple(rename_package(path, package, LOADER, folder) for path in files), ()
 
 
 def _find_package(files: Sequence[Path]) -> str:
-    found = {match[1] for path in files if (match := _PACKAGE.search(path.read_text("utf-8")))}
+    return _take_package(match[1] for path in files if (match := _PACKAGE.search(path.read_text("utf-8"))))
+
+
+def _find_compiled_package(jar: Path) -> str:
+    with zipfile.ZipFile(jar) as archive:
+        return _take_package(match[1].replace("/", ".") for name in archive.namelist() if (match := _CLASS.match(name)))
+
+
+def _take_package(names: Iterable[str]) -> str:
+    found = set(names)
     if len(found) != 1:
         raise VerificationError("the module's loader is not there, or in several packages", hint="build it again")
     return found.pop()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from bundler.emitters.android.context import make_fields, name_assets
 from bundler.emitters.contract import EmitRequest
@@ -18,14 +18,20 @@ from bundler.emitters.writing import write_text
 from bundler.model.proof import Emitted
 
 TEMPLATE: Final = "android"
-SOURCES: Final = "bundle/src/main/kotlin"
-ASSETS: Final = "bundle/src/main/assets"
+MODULE: Final = "bundle"
+SOURCES: Final = f"{MODULE}/src/main/kotlin"
+ASSETS: Final = f"{MODULE}/src/main/assets"
+
+
+def make_project_fields(request: EmitRequest) -> dict[str, Any]:
+    """What the templates see, with the digest of the `runtime.json` that is written. Raises `UsageError`."""
+    return make_fields(request, hashlib.sha256(render_config(request.config).encode("utf-8")).hexdigest())
 
 
 def write_gradle(request: EmitRequest, folder: Path) -> Emitted:
     """Write the project into the empty `folder`. Raises `BundlerError`."""
     names, config = choose_names(request.config.name, request.package_name), render_config(request.config)
-    fields = make_fields(request, hashlib.sha256(config.encode("utf-8")).hexdigest())
+    fields = make_project_fields(request)
     sources, assets = f"{SOURCES}/{names.folder}", f"{ASSETS}/{name_assets(request)}"
     places = {"sources": sources, "folder": names.folder, "type": fields["type"]}
     write_project(load_template(TEMPLATE), fields, places, folder)

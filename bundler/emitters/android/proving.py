@@ -9,17 +9,16 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 from bundler.devices.contract import Command, Need
 from bundler.devices.registry import open_device
 from bundler.emitters.android.loader_classes import MAIN, choose_runtime, provide_classes
-from bundler.emitters.android.project import ASSETS, SOURCES
+from bundler.emitters.android.opening import OpenModule, open_module
 from bundler.emitters.contract import ProofRequest
 from bundler.emitters.jvm.launching import TIME_LIMIT, read_ending
 from bundler.emitters.neutral.proving import prove_bundle as prove_files
-from bundler.emitters.payload import CONFIG_NAME, PAYLOAD
+from bundler.emitters.payload import CONFIG_NAME
 from bundler.emitters.proofs import make_opening
 from bundler.environments.registry import Environments
 from bundler.model.digests import digest_file
@@ -45,42 +44,28 @@ class LoaderRun:
 def prove_bundle(request: ProofRequest) -> tuple[VariantProof, ...]:
     """A proof for each variant. Raises `VerificationError` when the folder is no whole module."""
     request = replace(request, bundle=request.bundle.resolve())  # the loader runs in a folder of its own
-    payload = _find_payload(request.bundle)
-    proofs = prove_files(replace(request, bundle=payload))
-    if all(proof.passed is None for proof in proofs):
-        return proofs
-    config = load_config(request.bundle, payload / CONFIG_NAME)
-    ran = _run_loader(request, payload, config)
+    with open_module(request.bundle) as module:
+        proofs = prove_files(replace(request, bundle=module.payload))
+        if all(proof.passed is None for proof in proofs):
+            return proofs
+        config = load_config(request.bundle, module.payload / CONFIG_NAME)
+        ran = _run_loader(request, module, config)
     return tuple(_combine(proof, ran) for proof in proofs)
 
 
-def _find_payload(bundle: Path) -> Path:
-    found = sorted((bundle / ASSETS).glob(f"*/{PAYLOAD}/{CONFIG_NAME}"))
-    if len(found) != 1:
-        raise VerificationError(f"{bundle} is not a complete module for Android", hint="build it again")
-    return found[0].parent
-
-
-def _find_sources(bundle: Path) -> Path:
-    found = sorted({path.parent for path in (bundle / SOURCES).rglob("loader/*.kt")})
-    if len(found) != 1:
-        raise VerificationError(f"{bundle} is not a complete module for Android", hint="build it again")
-    return found[0]
-
-
-def _run_loader(request: ProofRequest, payload: Path, config: RuntimeConfig) -> LoaderRun:
+def _run_loader(request: ProofRequest, module: OpenModule, config: RuntimeConfig) -> LoaderRun:
     environments = request.environments or Environments(request.cache_root)
     reporter = Reporter(request.listener, f"{config.name} → {config.target}")
     version = choose_runtime(config.pairs[0][1].requires.runtime)
     opening = make_opening(request, config, Need(runs="classes", target=config.target, stands_in=True))
     try:
-        package, path = provide_classes(_find_sources(request.bundle), version, environments, reporter)
+        package, path = provide_classes(module.loader, version, environments, reporter)
         with open_device(None, opening) as device:
             if isinstance(device, str):
                 return LoaderRun(outcomes={}, failure=device, missing=True)
             reporter.say("verifying the module's loader on the Java virtual machine")
             where = os.pathsep.join(device.put(part) for part in path)
-            arguments = (device.put(payload), digest_file(payload / CONFIG_NAME), "self-test", "--json")
+            arguments = (device.put(module.payload), digest_file(module.payload / CONFIG_NAME), "self-test", "--json")
             argv = ("-XX:-UsePerfData", "-XX:+UseSerialGC", "-cp", where, f"{package}.{MAIN}", *arguments)
             ending = read_ending(device.run(Command(argv=argv, seconds=TIME_LIMIT)))
     except EnvironmentMissingError as error:

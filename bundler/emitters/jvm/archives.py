@@ -24,6 +24,12 @@ _PADDING_ID: Final = b"\x35\xd9"
 _LARGE: Final = 1 << 31
 
 
+def list_files(folder: Path, prefix: str) -> dict[str, Path | bytes]:
+    """The files below a folder by their names in an archive, which begin with `prefix`, in one order everywhere."""
+    paths = sorted(path for path in folder.rglob("*") if path.is_file())
+    return {f"{prefix}{path.relative_to(folder).as_posix()}": path for path in paths}
+
+
 def write_jar(target: Path, files: Mapping[str, Path | bytes], aligned: Callable[[str], bool] = bool) -> None:
     """Write the entries in the order of `files`, stored, with one time stamp and one mode. The data of those whose name
     is `aligned` begin on a page.

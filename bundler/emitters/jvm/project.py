@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from bundler.emitters.contract import EmitRequest
-from bundler.emitters.jvm.archives import repack_jar, write_jar
+from bundler.emitters.jvm.archives import list_files, repack_jar, write_jar
 from bundler.emitters.jvm.artifacts import RUNTIME, list_runtime, name_runtime_lock
 from bundler.emitters.jvm.compiling import Compilation, compile_kotlin
 from bundler.emitters.jvm.context import Context, make_context
@@ -155,17 +155,12 @@ def _write_jars(draft: Draft, folder: Path) -> None:
         {
             "META-INF/MANIFEST.MF": _write_manifest(f"{names.package}.Main", libraries),
             f"META-INF/maven/{names.group}/{names.artifact}/pom.xml": project / "pom.xml",
-            **_list_files(project / "classes", ""),
-            **_list_files(project / PAYLOAD, payload),
+            **list_files(project / "classes", ""),
+            **list_files(project / PAYLOAD, payload),
         },
         aligned=lambda name: name.startswith(payload),
     )
-    write_jar(folder / f"{draft.stem}-sources.jar", _list_files(project / "src", ""))
-
-
-def _list_files(folder: Path, prefix: str) -> dict[str, Path | bytes]:
-    paths = sorted(path for path in folder.rglob("*") if path.is_file())
-    return {f"{prefix}{path.relative_to(folder).as_posix()}": path for path in paths}
+    write_jar(folder / f"{draft.stem}-sources.jar", list_files(project / "src", ""))
 
 
 def _write_manifest(main: str, libraries: list[str]) -> bytes:

@@ -12,6 +12,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from tests.support import models
+from tests.support.altered_bundles import renew_digest
 from tests.support.command_line import CommandLine
 from tests.support.kotlin import TESTS, compile_sources, fetch_android, fetch_runtime
 from tests.support.recurrent_models import make_gru
@@ -85,19 +86,6 @@ def test_a_loader_that_answers_otherwise_is_no_verified_module(
     renew_digest(copy, caller)
     answer = bundler.run("verify", copy).expect(8)
     assert "the module's own loader on the Java virtual machine" in answer.err + answer.out
-
-
-def renew_digest(bundle: Path, path: Path) -> None:
-    """As somebody would who altered a bundle on purpose."""
-    import hashlib  # noqa: PLC0415
-
-    manifest = bundle / "bundle.json"
-    data = json.loads(manifest.read_text("utf-8"))
-    for record in data["files"]:
-        if record["path"] == path.relative_to(bundle).as_posix():
-            content = path.read_bytes()
-            record |= {"size": len(content), "sha256": hashlib.sha256(content).hexdigest()}
-    manifest.write_text(json.dumps(data), "utf-8")
 
 
 def test_the_catalogue_names_what_the_build_files_use(module: Path) -> None:

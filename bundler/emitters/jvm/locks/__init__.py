@@ -1,4 +1,4 @@
-"""Locks of what JVM bundles contain, and of what compiles them."""
+"""Locks of what JVM bundles contain, and of what compiles them and archives for Android."""
 
 from pathlib import Path
 
