@@ -26,6 +26,7 @@ from bundler.model.errors import BundlerError, EnvironmentMissingError, Verifica
 from bundler.model.events import Reporter
 from bundler.model.proof import VariantProof
 from bundler.model.runtime import RuntimeConfig
+from bundler.providers.cpu import PROVIDER as CPU
 from bundler.verification.configuration import load_config
 
 
@@ -50,7 +51,12 @@ def prove_bundle(request: ProofRequest) -> tuple[VariantProof, ...]:
             return proofs
         config = load_config(request.bundle, module.payload / CONFIG_NAME)
         ran = _run_loader(request, module, config)
-    return tuple(_combine(proof, ran) for proof in proofs)
+    here = {
+        (component.name, variant.name)
+        for component, variant in config.pairs
+        if {entry.name for entry in variant.providers} == {CPU.runtime_name}
+    }
+    return tuple(_combine(proof, ran, here=(proof.component, proof.variant) in here) for proof in proofs)
 
 
 def _run_loader(request: ProofRequest, module: OpenModule, config: RuntimeConfig) -> LoaderRun:
@@ -77,8 +83,10 @@ def _run_loader(request: ProofRequest, module: OpenModule, config: RuntimeConfig
     return LoaderRun(outcomes=ending.outcomes, failure=ending.failure or "", runtime=version)
 
 
-def _combine(proof: VariantProof, ran: LoaderRun) -> VariantProof:
-    """What both say: the loader can take a verification away, and never adds one."""
+def _combine(proof: VariantProof, ran: LoaderRun, *, here: bool) -> VariantProof:
+    """What both say: the loader can take a verification away, and never adds one. Only a variant that the CPU does not
+    run alone (not `here`) may be unavailable to it.
+    """
     if proof.passed is not True:
         return proof
     outcome = ran.outcomes.get((proof.component, proof.variant))
@@ -89,8 +97,11 @@ def _combine(proof: VariantProof, ran: LoaderRun) -> VariantProof:
         return replace(proof, passed=False, reason=f"the module's own loader failed on the Java virtual machine: {why}")
     status, reason = outcome.get("status"), str(outcome.get("reason", ""))
     if status == "passed":
-        how = f"and by the module's own loader on the Java virtual machine, with onnxruntime {ran.runtime}"
+        how = (
+            "and by the module's own loader, but for its classes of Android, on the Java virtual machine with "
+            f"onnxruntime {ran.runtime}"
+        )
         return replace(proof, reason=f"{proof.reason}, {how}")
-    if status == "unavailable":
+    if status == "unavailable" and not here:
         return replace(proof, reason=f"{proof.reason}; not by the module's own loader: {reason}")
     return replace(proof, passed=False, reason=f"the module's own loader on the Java virtual machine: {reason}")

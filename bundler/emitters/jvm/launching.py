@@ -28,6 +28,12 @@ UNREADABLE: Final = (LookupError, TypeError, ValueError, AttributeError)
 _QUIET: Final = ("-XX:-UsePerfData", "-XX:+UseSerialGC")
 """No file of its own in the temporary folder, and no threads that a short run does not need."""
 
+_MOST_ENTRIES: Final = 100_000
+"""Of a jar that bundler writes; a stranger's may be a flood of names."""
+
+_ENDINGS: Final = (0, 1)
+"""The exit codes of a program that reports: all passed, or some failed."""
+
 _BROKEN: Final = (OSError, ValueError, KeyError, zipfile.BadZipFile, zlib.error, RuntimeError, NotImplementedError)
 
 
@@ -57,9 +63,9 @@ class Ending:
 def open_jar(bundle: Path) -> OpenJar:
     """Look at `bundle`. Raises `VerificationError` when it is no whole bundle of this kind."""
     try:
-        jars = [path for path in sorted(bundle.glob("*.jar")) if not path.name.endswith("-sources.jar")]
-        if len(jars) != 1:
-            raise ValueError(f"it has {len(jars)} jars with classes")
+        jars = sorted(bundle.glob("*.jar"), key=lambda path: len(path.name))  # that of the sources has a longer name
+        if len(jars) != 2 or jars[1].name != f"{jars[0].stem}-sources.jar":
+            raise ValueError(f"it has {len(jars)} jars, not one with classes and one with their sources")
         return OpenJar(jar=jars[0], config=_read_config(bundle, jars[0]))
     except _BROKEN as error:
         raise VerificationError(
@@ -76,6 +82,8 @@ def _read_config(bundle: Path, jar: Path) -> RuntimeConfig:
         (name,) = (entry for entry in archive.namelist() if entry.endswith(f"/{ending}"))
         root = name.removesuffix(ending)
         folder = Path(scratch)
+        if len(archive.infolist()) > _MOST_ENTRIES:
+            raise ValueError(f"the jar has {len(archive.infolist())} entries, which is more than {_MOST_ENTRIES}")
         for entry in archive.infolist():
             if entry.filename.startswith(root) and not entry.is_dir():
                 _unpack(archive, entry, folder, entry.filename.removeprefix(root))
@@ -115,6 +123,8 @@ def read_ending(outcome: Outcome) -> Ending:
         return Ending(outcomes={}, failure=failure, seconds=outcome.seconds)
     report = _parse(outcome.output)
     try:
+        if outcome.code not in _ENDINGS:
+            raise ValueError(outcome.code)
         found = {(item["component"], item["variant"]): item for item in report["variants"]}
     except UNREADABLE:
         return Ending(outcomes={}, failure=_explain(outcome, outcome.code, report), seconds=outcome.seconds)

@@ -50,13 +50,18 @@ def _make_proof(key: Key, ending: Ending, opened: OpenJar, device: Device) -> Va
 
 
 def _read_proof(key: Key, outcome: Mapping[str, Any], ending: Ending, opened: OpenJar, device: Device) -> VariantProof:
+    component = next(component for component, variant in opened.config.pairs if (component.name, variant.name) == key)
+    comparison = read_comparison(outcome)
+    outputs = {port.name for port in component.signature.outputs}
+    if comparison.samples < 1 or {found.name for found in comparison.outputs} != outputs:
+        return make_unproven(*key, "it did not compare each output with recorded samples", passed=False)
     runtime = f"onnxruntime {opened.config.pairs[0][1].requires.runtime}"
     return VariantProof(
         component=key[0],
         variant=key[1],
         level=device.facts.level,
         passed=outcome["status"] == "passed",
-        comparison=read_comparison(outcome),
+        comparison=comparison,
         reason=str(outcome["reason"]) or f"ran with {runtime} on the Java virtual machine, from the bundle's own jars",
         figures={**outcome["figures"], "process_seconds": ending.seconds},
         nodes={str(name): int(count) for name, count in outcome.get("nodes", {}).items()},
