@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from bundler.emitters.android.native_libraries import PAGE, check_libraries
 from tests.support.android_tools import ToolError, provide_tools
 from tests.support.apk import Apk, build_apk
 from tests.support.command_line import CommandLine
@@ -21,9 +22,6 @@ from tests.support.kotlin import fetch_runtime
 from tests.support.real_models import EXAMPLES, fetch_example, run_python
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
-
-PAGE = 16384
-"""The largest page of a phone that runs Android, in bytes."""
 
 
 @pytest.fixture(scope="module")
@@ -93,6 +91,8 @@ def test_libraries_are_packed_as_the_build_file_says(plain: Apk, shrunk: Apk) ->
             assert sorted(packed) == ["lib/arm64-v8a/libonnxruntime.so", "lib/arm64-v8a/libonnxruntime4j_jni.so"]
             assert {entry.compress_type for entry in packed.values()} == {way}
             assert {name: archive.read(entry) for name, entry in packed.items()} == apk.libraries
+        sizes = {library.name: library.size for library in check_libraries(apk.path, apk.project.abi)}
+        assert sizes == {name: len(content) for name, content in apk.libraries.items()}
 
 
 def test_the_manifest_says_what_the_build_files_say(apk: Apk) -> None:
