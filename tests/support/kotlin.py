@@ -28,6 +28,8 @@ SOURCES = ROOT / "templates" / "kotlin"
 TESTS = ROOT / "tests" / "kotlin"
 VERSION = "1.28.0"
 """Of the runtime that bundles for the JVM bring."""
+TOKENIZERS = "media"
+"""The environment that has their library."""
 
 
 @functools.cache
@@ -87,9 +89,21 @@ def _fetch(cache: Path, name: str, source: MavenArtifacts) -> tuple[Path, ...]:
         pytest.skip(f"{name} could not be fetched: {error.message}")
 
 
+def write_token_vectors(cache: Path, folder: Path) -> None:
+    """What tokenizers make of texts, by the library that has them; skips the test where that cannot be had."""
+    try:
+        python = Environments(cache).resolve(TOKENIZERS).python
+    except EnvironmentMissingError as error:
+        pytest.skip(f"the environment {TOKENIZERS} could not be made: {error.message}")
+    command = (str(python), "-m", "tests.support.token_vectors", str(folder))
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "TOKENIZERS_PARALLELISM": "false"}
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment, cwd=ROOT, timeout=200)
+    assert done.returncode == 0, done.stderr
+
+
 def compile_loader(cache: Path, folder: Path) -> Path:
     """The classes of the loader as it is kept, for the JVM, with all that prepares inputs."""
-    parts = ("core", "jvm", "preparation", "images", "jvm_images", "audio")
+    parts = ("core", "jvm", "preparation", "images", "jvm_images", "audio", "text")
     sources = sorted(source for part in parts for source in SOURCES.glob(f"{part}/*.kt"))
     sources.append(SOURCES / "android_images" / "YuvPixels.kt")
     work = Compilation(sources=sources, libraries=fetch_runtime(cache), module="loader")

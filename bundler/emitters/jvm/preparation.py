@@ -1,4 +1,4 @@
-"""What a bundle in Kotlin has for inputs as people have them: pictures and recordings, prepared as a record says."""
+"""What a bundle in Kotlin has for inputs as people have them: pictures, recordings, texts."""
 
 from __future__ import annotations
 
@@ -81,6 +81,17 @@ _COMMON: Final[Mapping[str, Ecosystem]] = {
             )
         ),
     ),
+    "text": Ecosystem(
+        parts=("preparation", "text"),
+        classes=("TextPreparation", "TokenRow", "Tokenizer"),
+        sources=(
+            Source(
+                parameters="text: String, tokenizer: Tokenizer",
+                call="preparation.encode(text, tokenizer)",
+                words="[tokenizer] is what [readTokenizer] gave.",
+            ),
+        ),
+    ),
 }
 _NOTHING: Final = Ecosystem(parts=(), classes=(), sources=())
 JVM: Final[Mapping[str, Ecosystem]] = {
@@ -149,8 +160,9 @@ def describe_preparation(
     )
 
 
-def _list_inputs(record: Any) -> tuple[str, ...]:
-    return (record.input,)
+def _list_inputs(record: Any) -> tuple[str | None, ...]:
+    """The names of the inputs that are made of the raw one."""
+    return (record.ids, record.attention_mask, record.type_ids) if record.kind == "text" else (record.input,)
 
 
 def list_parts(config: RuntimeConfig, family: Mapping[str, Ecosystem]) -> tuple[str, ...]:

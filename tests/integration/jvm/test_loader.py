@@ -23,13 +23,15 @@ from tests.support.kotlin import (
     fetch_runtime,
     run_java,
     unpack_payload,
+    write_token_vectors,
 )
 from tests.support.prepared_vectors import write_camera, write_images, write_sounds
 from tests.support.recurrent_models import make_gru
 
 CLASSES = (
     *("LoaderTest", "IntegrityTest", "StreamTest", "FiguresTest", "PrewarmTest"),
-    *("ImagePreparationTest", "AudioPreparationTest", "CameraTest", "ConstantsTest", "EncodingTest"),
+    *("ImagePreparationTest", "AudioPreparationTest", "TextPreparationTest"),
+    *("CameraTest", "ConstantsTest", "EncodingTest"),
 )
 
 
@@ -54,7 +56,8 @@ def outcome(bundler: CommandLine, tmp_path_factory: pytest.TempPathFactory) -> s
     write_images(folder / "images")
     write_camera(folder / "images")
     write_sounds(folder / "images")
-    properties = {**build_bundles(bundler, folder), "images": folder / "images"}
+    write_token_vectors(bundler.cache, folder / "images")
+    properties = {**build_bundles(bundler, folder), "images": folder / "images", "texts": folder / "images"}
     loader = compile_loader(bundler.cache, folder / "loader")
     tests = folder / "tests"
     compile_sources(bundler.cache, sorted(TESTS.glob("*.kt")), (*runtime, junit), tests, friends=(loader,))

@@ -29,6 +29,7 @@ from tests.support.kotlin import (
     run_java,
     unpack_payload,
 )
+from tests.support.tokenizers import write_tokenizer
 
 PICTURES = """
 kind = "image"
@@ -69,6 +70,34 @@ def write_recordings(folder: Path) -> Path:
         values = np.random.default_rng(number).uniform(-1, 1, (5000, 2))
         write_wave(folder / f"{number}.wav", values, rate=22050)
     (folder / "preprocessing.toml").write_text(RECORDINGS, "utf-8")
+    return folder
+
+
+def make_reader() -> onnx.ModelProto:
+    """The ids that count: input_ids[1, 8], attention_mask[1, 8] -> y."""
+    ids, mask = (
+        helper.make_tensor_value_info(name, TensorProto.INT64, [1, 8]) for name in ("input_ids", "attention_mask")
+    )
+    given = helper.make_tensor_value_info("y", TensorProto.FLOAT, [1, 8])
+    nodes = [
+        helper.make_node("Mul", ["input_ids", "attention_mask"], ["kept"]),
+        helper.make_node("Cast", ["kept"], ["y"], to=TensorProto.FLOAT),
+    ]
+    graph = helper.make_graph(nodes, "g", [ids, mask], [given])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=10)
+
+
+def write_sentences(folder: Path) -> Path:
+    """Texts with a tokenizer as BERT has it."""
+    folder.mkdir(parents=True)
+    write_tokenizer(folder, ("red", "green", "blue", ","))
+    path = folder / "tokenizer.json"
+    data = json.loads(path.read_text("utf-8"))
+    options = {"clean_text": True, "handle_chinese_chars": True, "strip_accents": None, "lowercase": True}
+    data |= {"normalizer": {"type": "BertNormalizer", **options}, "pre_tokenizer": {"type": "BertPreTokenizer"}}
+    path.write_text(json.dumps(data), "utf-8")
+    (folder / "preprocessing.toml").write_text('kind = "text"\n', "utf-8")
+    (folder / "texts.txt").write_text("red green\nblue, red\ngreen green green\n", "utf-8")
     return folder
 
 
@@ -171,6 +200,48 @@ def test_the_readme_prepares_a_recording_as_python_does(bundler: CommandLine, tm
     np.testing.assert_allclose(np.fromfile(tmp_path / "values", np.float32), expected.ravel(), rtol=0, atol=1e-5)
 
 
+READ = """
+import com.acme.sight.Sight
+import java.io.File
+
+fun main(arguments: Array<String>) {
+    Sight.openBlocking().use { model ->
+        val file = File(arguments[0]).readBytes()
+        val tokenizer = model.readTokenizer(file)
+        val inputs = model.prepareText("Red, GREEN\u00e9", tokenizer)
+        println(List(8) { inputs.inputIds.longs().get(it) })
+        println(List(8) { inputs.attentionMask.longs().get(it) })
+        check(model.prepareText("blue", tokenizer, inputs) === inputs)
+        println(List(8) { inputs.inputIds.longs().get(it) })
+        println(runCatching { model.readTokenizer(file.copyOf(9)) }.exceptionOrNull())
+        kotlinx.coroutines.runBlocking { readSight(model, file, "red green") }
+    }
+}
+"""
+
+
+def test_the_readme_prepares_a_text_with_the_models_tokenizer(bundler: CommandLine, tmp_path: Path) -> None:
+    fetch_runtime(bundler.cache)
+    model = models.save(make_reader(), tmp_path, "read.onnx")
+    built = bundler.build(
+        *(model, "--samples", write_sentences(tmp_path / "data"), "--target", "linux-x64", "--format", "jar"),
+        *(*PACKAGE, "--output", tmp_path / "out"),
+    )
+    (found,) = (path for path in Path(built["bundle"]).glob("*.jar") if "sources" not in path.name)
+    readme = (found.parent / "README.md").read_text("utf-8")
+    (snippet,) = (text for text in re.findall(r"```kotlin\n(.*?)```", readme, re.DOTALL) if "prepareText" in text)
+    (tmp_path / "Read.kt").write_text(READ + snippet, "utf-8")
+    compile_sources(bundler.cache, (tmp_path / "Read.kt",), libraries(found), tmp_path / "classes")
+    answer = run(found, tmp_path / "classes", "ReadKt", str(tmp_path / "data/tokenizer.json")).splitlines()
+    tokens = json.loads((tmp_path / "data/tokenizer.json").read_text("utf-8"))["model"]["vocab"]
+    first = [tokens[name] for name in ("[CLS]", "red", ",", "green", "##e", "[SEP]", "[PAD]", "[PAD]")]
+    assert answer[0] == str(first)
+    assert answer[1] == str([1] * 6 + [0] * 2)
+    assert answer[2] == str([tokens[name] for name in ("[CLS]", "blue", "[SEP]", *["[PAD]"] * 5)])
+    assert "the tokenizer is not the one that the model was checked with" in answer[3]
+    assert "float32[1, 8]" in answer[-1]
+
+
 JAVA = """
 import com.acme.sight.Sight;
 import com.acme.sight.SightInputs;
@@ -213,17 +284,19 @@ fun take(bundle: SightBundle, image: Image) = bundle.look.prepareImage(image, 90
 def test_a_module_for_android_takes_bitmaps_and_camera_images(bundler: CommandLine, tmp_path: Path) -> None:
     model = models.save(models.cnn(), tmp_path, "cnn.onnx")
     hear = models.save(make_listener(), tmp_path, "hear.onnx")
+    read = models.save(make_reader(), tmp_path, "read.onnx")
     write_pictures(tmp_path / "samples/look")
     write_recordings(tmp_path / "samples/hear")
+    write_sentences(tmp_path / "samples/read")
     built = bundler.build(
-        *(f"look={model}", f"hear={hear}", "--bundle", "sight", "--samples", tmp_path / "samples"),
+        *(f"look={model}", f"hear={hear}", f"read={read}", "--bundle", "sight", "--samples", tmp_path / "samples"),
         *("--target", "android-arm64", "--format", "gradle", "--no-prove", *PACKAGE, "--output", tmp_path / "out"),
     )
     module = Path(built["bundle"])
     readme = (module / "README.md").read_text("utf-8")
     assert "prepareImage(image, rotation)" in readme
     snippets = [text for text in re.findall(r"```kotlin\n(.*?)```", readme, re.DOTALL) if "suspend fun" in text]
-    assert len(snippets) == 3
+    assert len(snippets) == 4
     for number, text in enumerate(snippets):
         (tmp_path / f"Readme{number}.kt").write_text(text, "utf-8")
     (tmp_path / "Camera.kt").write_text(CAMERA, "utf-8")
@@ -231,4 +304,4 @@ def test_a_module_for_android_takes_bitmaps_and_camera_images(bundler: CommandLi
     libraries = (*fetch_runtime(bundler.cache), fetch_android(bundler.cache))
     compile_sources(bundler.cache, [*sorted(module.rglob("*.kt")), *extra], libraries, tmp_path / "classes")
     (facade,) = module.rglob("SightBundle.kt")
-    assert facade.read_text("utf-8").count("private val preparation") == 2
+    assert facade.read_text("utf-8").count("private val preparation") == 3

@@ -13,7 +13,7 @@ from bundler.emitters.jvm.context import make_context
 from bundler.emitters.jvm.preparation import ANDROID, JVM, list_parts
 from bundler.emitters.rendering import make_environment
 from bundler.model.codec import encode
-from bundler.model.preprocessing import AudioRecord
+from bundler.model.preprocessing import AudioRecord, TextRecord
 from bundler.model.signature import Port, Signature, ValueType
 from bundler.model.state import StateLink
 from bundler.support.data import data_root
@@ -78,6 +78,24 @@ def test_a_recording_of_any_length_is_measured_first(request_: EmitRequest) -> N
     assert "theImage = preparation.allocate(raw)," in text
     assert "ImagePreparation" not in text
     assert text.count("public fun prepareAudio(") == 4
+
+
+def test_a_text_fills_what_takes_its_tokens(request_: EmitRequest) -> None:
+    record = TextRecord(
+        tokenizer="tokenizer.json",
+        tokenizer_sha256="0" * 64,
+        ids="the image",
+        attention_mask='si"ze',
+        type_ids=None,
+        max_length=8,
+        padding="none",
+        pad_id=None,
+        constants={},
+    )
+    text = render(declare(request_, preprocessing=encode(record)))
+    assert 'theImage = preparation.allocate("the image", raw),' in text
+    assert 'preparation.fill("si\\"ze", raw, inputs.siZe)' in text
+    assert "public fun readTokenizer(file: ByteArray): Tokenizer" in text
 
 
 def test_sources_are_for_those_that_need_them(request_: EmitRequest) -> None:
