@@ -64,7 +64,7 @@ def open_jar(bundle: Path) -> OpenJar:
     """Look at `bundle`. Raises `VerificationError` when it is no whole bundle of this kind."""
     try:
         jars = sorted(bundle.glob("*.jar"), key=lambda path: len(path.name))  # that of the sources has a longer name
-        if len(jars) != 2 or jars[1].name != f"{jars[0].stem}-sources.jar":
+        if [path.name for path in jars[1:]] != [f"{path.stem}-sources.jar" for path in jars[:1]] or not jars:
             raise ValueError(f"it has {len(jars)} jars, not one with classes and one with their sources")
         return OpenJar(jar=jars[0], config=_read_config(bundle, jars[0]))
     except _BROKEN as error:

@@ -63,7 +63,8 @@ def test_both_runtimes_reproduced_the_golden_set(module: Path) -> None:
     assert [variant["level"] for variant in cpu] == ["stand-in", "stand-in"]
     for variant in cpu:
         assert "ran with onnxruntime 1.29.0 for Python" in variant["reason"]
-        assert "by the module's own loader, but for its classes of Android, on the Java virtual machine with onnxruntime 1.29.0" in variant["reason"]
+        assert "by the module's own loader, but for its classes of Android, on the" in variant["reason"]
+        assert "Java virtual machine with onnxruntime 1.29.0" in variant["reason"]
 
 
 def test_verify_takes_a_path_of_any_form(module: Path, bundler: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -71,21 +72,35 @@ def test_verify_takes_a_path_of_any_form(module: Path, bundler: CommandLine, mon
     assert "Verified: detect/cpu, hear/cpu" in bundler.run("verify", module.name).expect(0).out
 
 
-def test_a_loader_that_answers_otherwise_is_no_verified_module(
-    module: Path, bundler: CommandLine, tmp_path: Path
+OTHERWISE = {
+    "it answers otherwise": (
+        "loader/Caller.kt",
+        "return call(values, made, options)",
+        "return call(values, made, options).also { it.forEach { one -> one.floats().put(0, 9f) } }",
+    ),
+    "it says that it cannot run here": (
+        "loader/Variants.kt",
+        "class Tried(val opened: OpenVariant?, val reason: String)",
+        "class Tried(one: OpenVariant?, val reason: String) { val opened: OpenVariant? = one.takeIf { false } }",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", OTHERWISE)
+def test_a_loader_that_was_altered_is_no_verified_module(
+    module: Path, bundler: CommandLine, tmp_path: Path, what: str
 ) -> None:
     """The models are whole, and the module's own code is not: its digests were renewed with it."""
+    name, old, new = OTHERWISE[what]
     copy = tmp_path / "copy"
     shutil.copytree(module, copy)
-    (caller,) = copy.rglob("loader/Caller.kt")
-    text = caller.read_text("utf-8")
-    broken = text.replace("return call(values, made, options)", "return call(values, made, options).also { spoil(it) }")
-    assert broken != text
-    spoil = "\n    private fun spoil(outputs: Array<Tensor>) = outputs.forEach { it.floats().put(0, 9f) }\n"
-    caller.write_text(broken.rstrip().removesuffix("}") + spoil + "}\n", "utf-8")
-    renew_digest(copy, caller)
+    (file,) = copy.rglob(name)
+    text = file.read_text("utf-8")
+    assert old in text
+    file.write_text(text.replace(old, new), "utf-8")
+    renew_digest(copy, file)
     answer = bundler.run("verify", copy).expect(8)
-    assert "the module's own loader on the Java virtual machine" in answer.err + answer.out
+    assert "the module's own loader" in answer.err + answer.out
 
 
 def test_the_catalogue_names_what_the_build_files_use(module: Path) -> None:
