@@ -129,10 +129,10 @@ def test_a_stage_of_another_package_is_planned_run_and_recalled(follower: Follow
     stage = follower.folder / "acme-compiler" / "acme_compiler" / "acme_compile" / "run.py"
     stage.write_text(stage.read_text("utf-8").replace('"devices": ["acme-2"],', ""), encoding="utf-8")
     follower.run("python -m pip install ./acme-compiler")
-    reported = follower.run("bundler build model.onnx --target ./acme-phone.toml --dim batch=1", code=6)
+    reported = follower.run("bundler build model.onnx --target ./acme-phone.toml --dim batch=1 --format files", code=6)
     assert "npu/acme_compile compiled a model and does not say for what: its facts lack devices" in reported
     follower.run("sed -i 's/newest = 7/here = false/' acme-phone.toml")
-    follower.run("bundler build model.onnx --target ./acme-phone.toml --dim batch=1")
+    follower.run("bundler build model.onnx --target ./acme-phone.toml --dim batch=1 --format files")
 
 
 @pytest.mark.skipif(shutil.which("cc") is None, reason="this machine has no C compiler (cc)")

@@ -198,7 +198,7 @@ def test_a_compiler_that_cannot_be_installed(tmp_path: Path) -> None:
 def phone(warm: CommandLine, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("phone")
     model = models.save(models.cnn(batch=1), folder, "cnn.onnx")
-    return Path(warm.build(model, "--target", PHONE, "--output", folder / "out")["bundle"])
+    return Path(warm.build(model, "--target", PHONE, "--format", "files", "--output", folder / "out")["bundle"])
 
 
 def test_altered_bytes_of_a_context(
