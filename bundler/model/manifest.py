@@ -274,7 +274,8 @@ class PipelineRecord:
 class Manifest:
     """The whole of `bundle.json`. `name` is the bundle's, which `target` is not part of. `files` lists every file of
     the bundle but the manifest itself, by path; `payload` is the folder of `runtime.json` (None where a packed format
-    hides it); `budget_mb` holds limits in 1,000,000 bytes.
+    hides it); `budget_mb` holds limits in 1,000,000 bytes. `archives` lists, for each archive that bundler wrote, the
+    files in it with their bytes (older bundles have none).
     """
 
     schema: int
@@ -291,6 +292,7 @@ class Manifest:
     proof: ProofRecord
     budget_mb: Mapping[str, float] = field(default_factory=dict)
     pipeline: tuple[PipelineRecord, ...] = ()
+    archives: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
 
     @property
     def sole(self) -> ComponentRecord | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from pathlib import Path
 
 from bundler.model.errors import UsageError
@@ -16,10 +18,24 @@ def check_path_text(path: Path, what: str) -> None:
         str(place).encode()
     except UnicodeEncodeError as error:
         part = next(part for part in place.parts if not _is_text(part))
+        if _is_utf8(place):
+            raise UsageError(
+                f"Python reads file names as {sys.getfilesystemencoding()} here, and the path of {what} is UTF-8: "
+                f"{ascii(part)[:200]}",
+                hint="start Python with PYTHONUTF8=1",
+            ) from error
         raise UsageError(
             f"the path of {what} is not UTF-8: {ascii(part)[:200]}",
             hint="rename that file or folder, or name another place",
         ) from error
+
+
+def _is_utf8(place: Path) -> bool:
+    try:
+        os.fsencode(place).decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _is_text(part: str) -> bool:

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
+from xml.parsers import expat
 
 from bundler.environments.lockfiles import Lock, Pin
 from bundler.environments.registry import Environments
@@ -68,6 +69,22 @@ def fetch_artifacts(lock: Lock, environments: Environments, reporter: Reporter =
     for pin in lock.pins:
         mark_used(_place(environments.root, pin))
     return {name: path for name, path in found.items() if path is not None}
+
+
+def check_pom(content: bytes) -> None:
+    """Raise `ValueError` for a POM that declares a document type or is not XML: no POM needs one, and entities that it
+    declares can read files of the machine that builds with it.
+    """
+    parser = expat.ParserCreate()
+    parser.StartDoctypeDeclHandler = _refuse_document_type
+    try:
+        parser.Parse(content, True)
+    except expat.ExpatError as error:
+        raise ValueError(f"the POM is not XML: {error}") from error
+
+
+def _refuse_document_type(*_: object) -> None:
+    raise ValueError("the POM declares a document type (DOCTYPE)")
 
 
 def _place(root: Path, pin: Pin) -> Path:

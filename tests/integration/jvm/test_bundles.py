@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.support import models
+from tests.support.altered_bundles import renew_digest
 from tests.support.command_line import CommandLine
 from tests.support.kotlin import compile_java, compile_sources, fetch_runtime, find_java, run_java
 from tests.support.recurrent_models import make_gru
@@ -167,6 +168,27 @@ def test_an_altered_model_is_found_by_verify_and_by_the_loader(jar: Path, bundle
     done = subprocess.run((find_java(), "-jar", str(altered), "info"), capture_output=True, text=True, check=False)
     assert done.returncode == 3
     assert "does not match its checksum" in done.stderr
+
+
+@pytest.mark.filterwarnings("ignore:Duplicate name")
+def test_a_jar_that_was_sealed_again_holds_each_file_once(jar: Path, bundler: CommandLine, tmp_path: Path) -> None:
+    copy = tmp_path / "copy"
+    shutil.copytree(jar.parent, copy)
+    altered = copy / jar.name
+    with zipfile.ZipFile(altered, "a") as archive:
+        name = next(name for name in archive.namelist() if name.endswith("/runtime.json"))
+        archive.writestr(name, archive.read(name))
+    renew_digest(copy, altered)
+    assert f"entry {name!r}: there twice" in bundler.run("verify", copy).expect(8).err
+
+
+def test_a_pom_that_declares_entities_is_refused(jar: Path, bundler: CommandLine, tmp_path: Path) -> None:
+    copy = tmp_path / "copy"
+    shutil.copytree(jar.parent, copy)
+    pom = copy / f"{jar.stem}.pom"
+    pom.write_text(pom.read_text("utf-8").replace("<project", '<!DOCTYPE p [<!ENTITY x "y">]>\n<project', 1), "utf-8")
+    renew_digest(copy, pom)
+    assert "declares a document type" in bundler.run("verify", copy).expect(8).err
 
 
 def test_the_runtime_is_that_of_this_system_alone(jar: Path) -> None:
