@@ -21,7 +21,7 @@ from bundler.execution.scratch import Scratch
 from bundler.execution.signing import read_key
 from bundler.model.cache import CacheChoice
 from bundler.model.errors import StageError, UsageError
-from bundler.model.paths import check_path_text
+from bundler.model.paths import check_path_text, user_path
 from bundler.support.files import replace_whole
 
 TAG_NAME = "CACHEDIR.TAG"
@@ -123,7 +123,7 @@ def open_cache(choice: str | CacheChoice | None = None) -> Cache:
         return _behind_own(asked, choice, ())
     if not asked:
         return _open_at(*_own_default(), readonly=choice.readonly)
-    root = Path(asked).expanduser().absolute()
+    root = user_path(asked).absolute()
     if root.is_dir() and (why := others_access(root)) is not None:
         _refuse_foreign(root, (*SHARED_PARTS, TAG_NAME))
         text = f"the folder {root} is used as a shared cache, which is trusted only for signed results: {why}"
@@ -157,7 +157,7 @@ def _behind_own(url: str, choice: CacheChoice, notes: tuple[str, ...]) -> Cache:
     """The shared store at `url` behind the user's own cache: BUNDLER_CACHE when that is a folder, else the default."""
     remote = RemoteStore(url, read_key(), readonly=choice.readonly)
     beside = os.environ.get("BUNDLER_CACHE") or ""
-    root = Path(beside).expanduser().absolute()
+    root = user_path(beside).absolute()
     if beside and "://" not in beside and root.as_uri() != url and not (root.is_dir() and others_access(root)):
         return _open_at(root, notes, remote)
     own, warnings = _own_default()
@@ -195,7 +195,7 @@ def is_ours(root: Path) -> bool:
 
 
 def _prepare(root: Path) -> Path:
-    root = root.expanduser().absolute()
+    root = root.absolute()
     check_path_text(root, "the cache")
     if is_ours(root):
         return root

@@ -37,6 +37,7 @@ from bundler.execution.temporary import offer_scratch
 from bundler.execution.turn import Turn
 from bundler.model.errors import BundlerError, DefectError, EnvironmentMissingError
 from bundler.model.events import SILENT, Event, Listener, Reporter, StepFinished, StepsEnded, StepStarted
+from bundler.model.paths import real_path
 from bundler.model.plan import HOST, MODEL, Step
 from bundler.model.results import StepOutcome
 from bundler.stages.registry import find_stage
@@ -86,7 +87,7 @@ class Executor:
         sandbox: Sandbox | None = None,
     ) -> None:
         self._cache = cache
-        self._sandbox = sandbox.showing((cache.root, (cache.root / BEHIND).resolve())) if sandbox else None
+        self._sandbox = sandbox.showing((cache.root, real_path(cache.root / BEHIND))) if sandbox else None
         self._jobs = jobs or min(4, os.cpu_count() or 1)
         self._own_pool = None if pool else futures.ThreadPoolExecutor(self._jobs, thread_name_prefix="bundler-step")
         self._pool: futures.Executor = pool or self._own_pool  # type: ignore[assignment]
@@ -360,7 +361,7 @@ def _list_visible(sources: Mapping[str, Source]) -> Iterator[Path]:
     for source in sources.values():
         folder = source.path if source.path.is_dir() else source.path.parent
         yield folder
-        real = (path.resolve() for path in (source.path, *(folder / record.path for record in source.files)))
+        real = (real_path(path) for path in (source.path, *(folder / record.path for record in source.files)))
         yield from (path for path in real if not path.is_relative_to(folder))
 
 

@@ -28,6 +28,7 @@ from bundler.model.artifacts import Artifact
 from bundler.model.codec import conforms
 from bundler.model.errors import BundlerError, DefectError, StageError
 from bundler.model.events import SILENT, Reporter, StepProgress
+from bundler.model.paths import real_path
 from bundler.model.plan import Step
 from bundler.model.results import StepOutcome
 from bundler.model.stage import Note, StageResult, StageSpec
@@ -362,7 +363,7 @@ def _find_sandbox(ready: ReadyStep, run: Run) -> Sandbox | None:
         )
         return None
     shown = show_packages(run.sandbox, ready.spec.name)
-    return shown.showing((ready.toolchain.program.resolve().parent.parent,)) if shown and ready.toolchain else shown
+    return shown.showing((real_path(ready.toolchain.program).parent.parent,)) if shown and ready.toolchain else shown
 
 
 def show_packages(sandbox: Sandbox | None, stage: str) -> Sandbox | None:

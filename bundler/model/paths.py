@@ -1,7 +1,8 @@
-"""File names that tools can take."""
+"""File names that tools can take, and where they lead."""
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from bundler.model.errors import UsageError
@@ -20,6 +21,18 @@ def check_path_text(path: Path, what: str) -> None:
             f"the path of {what} is not UTF-8: {ascii(part)[:200]}",
             hint="rename that file or folder, or name another place",
         ) from error
+
+
+def real_path(path: Path) -> Path:
+    """Where `path` leads. It never raises: of links that lead to each other, one remains, which nothing opens
+    (`Path.resolve` raises `RuntimeError` there up to Python 3.12, and nothing from 3.13 on).
+    """
+    return Path(os.path.realpath(path))
+
+
+def user_path(text: str) -> Path:
+    """A path as a user writes it: `~` is the home. It never raises: `~nobody` of an unknown user stays as it is."""
+    return Path(os.path.expanduser(text))  # noqa: PTH111 - `Path.expanduser` raises
 
 
 def _is_text(part: str) -> bool:

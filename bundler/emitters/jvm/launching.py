@@ -16,6 +16,7 @@ from bundler.environments.processes import name_signal
 from bundler.execution.temporary import temporary_folder
 from bundler.model.codec import parse_json
 from bundler.model.errors import VerificationError
+from bundler.model.paths import real_path
 from bundler.model.runtime import RuntimeConfig
 from bundler.verification.configuration import MAX_BYTES, load_config
 
@@ -93,7 +94,7 @@ def _read_config(bundle: Path, jar: Path) -> RuntimeConfig:
 def _unpack(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, folder: Path, path: str) -> None:
     """Only the configuration has its bytes: of the others it matters that they are there."""
     target = folder / path
-    if not target.resolve().is_relative_to(folder.resolve()):
+    if not real_path(target).is_relative_to(real_path(folder)):
         raise ValueError(f"{path[:80]!r} leads out of the jar")
     if not path.startswith(f"{PAYLOAD}/"):
         return
