@@ -156,6 +156,7 @@ def _is_readonly_asked() -> bool:
 def _behind_own(url: str, choice: CacheChoice, notes: tuple[str, ...]) -> Cache:
     """The shared store at `url` behind the user's own cache: BUNDLER_CACHE when that is a folder, else the default."""
     remote = RemoteStore(url, read_key(), readonly=choice.readonly)
+    notes = (*notes, *remote.notes)
     beside = os.environ.get("BUNDLER_CACHE") or ""
     root = user_path(beside).absolute()
     if beside and "://" not in beside and root.as_uri() != url and not (root.is_dir() and others_access(root)):

@@ -212,6 +212,10 @@ class Executor:
         """Complete a step in the pool."""
         return self._pool.submit(self._runner.complete, ready, run, turn)
 
+    def share(self, ready: ReadyStep, run: Run) -> tuple[futures.Future[None], ...]:
+        """Send what was recalled to the shared cache, where there is one that lacks it, in the pool."""
+        return (self._pool.submit(self._runner.share, ready, run),) if self._cache.remote else ()
+
     def recall(self, ready: ReadyStep) -> StepOutcome | None:
         """A step's outcome from the local store."""
         return recall(ready, self._cache)
@@ -227,6 +231,7 @@ class _Walk:
         self._position = {step.id: number for number, step in enumerate(steps, 1)}
         self._sources, self._run, self._executor, self._width = sources, run, executor, width
         self._running: dict[futures.Future[StepOutcome], tuple[Step, Turn]] = {}
+        self._shared: list[futures.Future[None]] = []
         self._taken: list[Run] = []
         self._outcomes: dict[str, StepOutcome] = {}
         self._failed: tuple[Step, BundlerError] | None = None
@@ -240,6 +245,7 @@ class _Walk:
             elif self._waiting and self._failed is None:
                 raise DefectError(f"step {self._waiting[0].id} requires a step that does not precede it in the plan")
             self._raise_failure()
+        futures.wait(self._shared)
         return {step: self._outcomes[step] for step in self._position}
 
     def _raise_failure(self) -> None:
@@ -295,6 +301,7 @@ class _Walk:
             return
         outcome = self._executor.recall(ready)
         if outcome is not None:
+            self._shared += self._executor.share(ready, self._run)
             self._done(step, outcome, time.perf_counter() - started)
             return
         turn = Turn(announce=lambda: self._announce(step, ready))

@@ -48,6 +48,13 @@ class RemoteStore:
         self._altered: set[str] = set()
 
     @property
+    def notes(self) -> tuple[str, ...]:
+        """For the user, before anything is asked for: a run that finds all in its local cache asks for little."""
+        text = f"the shared cache {self.shown} is not used, because there is no key to verify it with"
+        hint = f"set {KEY} or {KEY_FILE} to the key of those who write it"
+        return (f"{text}: {hint}",) if self._key is None else ()
+
+    @property
     def shown(self) -> str:
         """The address without a password."""
         return re.sub(r"//[^/@]*@", "//", self.url)
@@ -71,6 +78,12 @@ class RemoteStore:
             shutil.rmtree(folder, ignore_errors=True)
             return False
         return store.put(folder, scratch).digest == artifact.digest
+
+    def lacks(self, key: str, warn: Warn) -> bool:
+        """Whether a record of `key` is missing and may be sent: one look, at nothing that it holds."""
+        if self._readonly:
+            return False
+        return self._attempt(lambda _: not self._system.exists(self._path(_record(key))), warn) or False
 
     def push(self, key: str, data: bytes, artifact: Artifact | None, store: ArtifactStore, warn: Warn) -> None:
         """Send a record, signed, and before it the files that it names."""
@@ -164,11 +177,7 @@ class RemoteStore:
         return self._opened[1]
 
     def _attempt(self, action: Callable[[bytes], T], warn: Warn) -> T | None:
-        if self._key is None:
-            text = f"the shared cache {self.shown} is not used, because there is no key to verify it with"
-            self._warn_once("key", f"{text}: set {KEY} or {KEY_FILE} to the key of those who write it", warn)
-            return None
-        if self._left_out.is_set():
+        if self._key is None or self._left_out.is_set():
             return None
         try:
             return action(self._key)

@@ -20,7 +20,7 @@ from bundler.execution.keys import ingredients_of, key_of
 from bundler.execution.limits import limit_seconds
 from bundler.execution.locks import hold
 from bundler.execution.pool import PATIENCE, Worker, WorkerPool
-from bundler.execution.records import ActionRecord, is_safe_path, parse_record
+from bundler.execution.records import ActionRecord, is_safe_path, parse_record, render_record
 from bundler.execution.sources import Source, check_unchanged
 from bundler.execution.stage_sources import stage_packages
 from bundler.execution.turn import Turn
@@ -239,6 +239,15 @@ class StepRunner:
             if not (ready.spec.optional or ready.step.optional):
                 raise
             return self._pass_through(ready, error)
+
+    def share(self, ready: ReadyStep, run: Run) -> None:
+        """Send a result of the local store to the shared one, if that lacks it: whoever made it may have had no key."""
+        cache, warn = self._cache, run.reporter.warn
+        if cache.remote is None or ready.volatile or not cache.remote.lacks(ready.key, warn):
+            return
+        record = cache.records.find(ready.key)
+        if record is not None:
+            cache.remote.push(ready.key, render_record(record), record.artifact, cache.artifacts, warn)
 
     def _recall_shared(self, ready: ReadyStep, run: Run) -> StepOutcome | None:
         remote, cache = self._cache.remote, self._cache
