@@ -166,7 +166,7 @@ class Executor:
         in_turn = Reporter(_one_at_a_time(reporter.listener), build)
         run = Run(reporter=in_turn, journal=journal, sandbox=sandbox, sources=tuple(sources.values()))
         large = sum(source.size for source in sources.values()) > LARGE_BYTES
-        self._cache.say_notes(run.reporter.warn)
+        self._cache.say_notes(run.reporter.pass_on)
         walk = _Walk(plan_steps, sources, run, self, 1 if large else self._jobs)
         self._runs.add(run)
         if self.interrupted:

@@ -251,7 +251,7 @@ class StepRunner:
 
     def _recall_shared(self, ready: ReadyStep, run: Run) -> StepOutcome | None:
         remote, cache = self._cache.remote, self._cache
-        record = remote.fetch_record(ready.key, run.reporter.warn) if remote and not ready.volatile else None
+        record = remote.fetch_record(ready.key, run.reporter) if remote and not ready.volatile else None
         if remote is None or record is None or not fits_stage(record, ready.spec):
             return None
         artifact = record.artifact
@@ -367,7 +367,7 @@ def _find_sandbox(ready: ReadyStep, run: Run) -> Sandbox | None:
     if run.sandbox is None:
         return None
     if ready.runs_users_code:
-        run.reporter.warn(
+        run.reporter.alert(
             f"{ready.spec.name} calls your own code, which runs outside the sandbox, and so do the models that it opens"
         )
         return None
