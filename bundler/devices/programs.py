@@ -19,6 +19,7 @@ from bundler.environments.sandbox import Sandbox
 from bundler.environments.variables import proof_environment
 from bundler.execution.limits import bound_command, find_limits
 from bundler.execution.temporary import temporary_folder
+from bundler.model.paths import real_path
 
 OUTPUT_BYTES: Final = 16_000_000
 """Maximum bytes of a program's output that are read: a report has some kilobytes for each variant and output."""
@@ -89,6 +90,6 @@ def _hide_home(text: str, home: str) -> str:
     """Text or JSON in which the home of this run is `~`: the output goes into the manifest, which names no path of
     this machine.
     """
-    for path in (home, str(Path(home).resolve())):
+    for path in (home, str(real_path(Path(home)))):
         text = text.replace(json.dumps(path)[1:-1], "~")
     return text

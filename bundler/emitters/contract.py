@@ -63,7 +63,8 @@ class EmitRequest:
     folder; `components` has what was built for each of its components, by name. `version` is the version of the emitted
     package, `package_name` its name where the user gave one (None: it is made from the bundle's); `environments` give
     locks, tools and downloads. `pipeline` has the user's files with a function over all components, by the names that
-    they have in the bundle: `PIPELINE` has the `pipeline_function`, the others what it imports.
+    they have in the bundle: `PIPELINE` has the `pipeline_function`, the others what it imports. `versions_chosen` says
+    that the user named the versions of the language that the bundle is for.
     """
 
     config: RuntimeConfig
@@ -76,6 +77,7 @@ class EmitRequest:
     package_name: str | None = None
     pipeline: Mapping[str, Path] = field(default_factory=dict)
     pipeline_function: str = ""
+    versions_chosen: bool = False
 
     @property
     def left_out(self) -> tuple[str, ...]:

@@ -187,7 +187,7 @@ class Environments:
         kept = _recall_lock(kept_at(self._root, "locked", place.name), name)
         if kept is not None:
             return kept
-        reporter.warn(_TRUSTED.format(name=name))
+        reporter.alert(_TRUSTED.format(name=name))
         place.parent.mkdir(parents=True, exist_ok=True)
         lock = source.resolve(name, self, reporter)
         keep(place, seal_bytes(render_pins(lock.pins).encode(), f"lock {name}"))

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Final
 
 from bundler.model.errors import EnvironmentMissingError
+from bundler.model.paths import real_path
 
 _PROGRAM: Final = "bwrap"
 _INSTALL: Final = "install bubblewrap (`apt-get install bubblewrap`, `dnf install bubblewrap`), or omit --sandbox"
@@ -98,8 +99,8 @@ def python_folders(python: Path) -> tuple[Path, ...]:
     links = [python.absolute()]
     while links[-1].is_symlink():
         links.append(links[-1].parent / links[-1].readlink())
-    folders = [folder for link in links for folder in _around(link)] + [python.resolve().parent.parent]
-    return tuple(dict.fromkeys(folder for folder in folders if not folder.resolve().is_relative_to("/usr")))
+    folders = [folder for link in links for folder in _around(link)] + [real_path(python).parent.parent]
+    return tuple(dict.fromkeys(folder for folder in folders if not real_path(folder).is_relative_to("/usr")))
 
 
 def own_folders() -> tuple[Path, ...]:
@@ -127,7 +128,7 @@ def _crowded() -> Iterator[Path]:
 
 
 def _narrow(path: Path) -> Iterator[Path]:
-    if path.is_dir() and any(folder.resolve().is_relative_to(path.resolve()) for folder in _crowded()):
+    if path.is_dir() and any(real_path(folder).is_relative_to(real_path(path)) for folder in _crowded()):
         yield from (item for item in sorted(path.iterdir()) if item.is_file() and not item.name.startswith("."))
     else:
         yield path

@@ -1,4 +1,4 @@
-"""File names that tools can take."""
+"""File names that tools can take, and where they lead."""
 
 from __future__ import annotations
 
@@ -36,6 +36,18 @@ def _is_utf8(place: Path) -> bool:
     except UnicodeDecodeError:
         return False
     return True
+
+
+def real_path(path: Path) -> Path:
+    """Where `path` leads. It never raises: of links that lead to each other, one remains, which nothing opens
+    (`Path.resolve` raises `RuntimeError` there up to Python 3.12, and nothing from 3.13 on).
+    """
+    return Path(os.path.realpath(path))
+
+
+def user_path(text: str) -> Path:
+    """A path as a user writes it: `~` is the home. It never raises: `~nobody` of an unknown user stays as it is."""
+    return Path(os.path.expanduser(text))  # noqa: PTH111 - `Path.expanduser` raises
 
 
 def _is_text(part: str) -> bool:

@@ -13,6 +13,7 @@ from types import ModuleType
 from typing import Any, Final
 
 from bundler.model.errors import BundlerError, UsageError
+from bundler.model.paths import real_path
 from bundler.support.text import visible
 
 _MODULE: Final = "_bundler_user_code"
@@ -108,11 +109,11 @@ def describe(error: BaseException) -> str:
 
 def _own_lines(error: BaseException) -> list[str]:
     """The traceback without bundler's frames."""
-    ours = str(Path(__file__).resolve().parents[1])
+    ours = str(real_path(Path(__file__)).parents[1])
     frames = [
         frame
         for frame in traceback.extract_tb(error.__traceback__)
-        if not str(Path(frame.filename).resolve()).startswith(ours) and "importlib" not in frame.filename
+        if not str(real_path(Path(frame.filename))).startswith(ours) and "importlib" not in frame.filename
     ]
     lines = [line for entry in traceback.format_list(frames) for line in entry.rstrip().splitlines()]
     if isinstance(error, SyntaxError):

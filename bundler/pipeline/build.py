@@ -39,6 +39,7 @@ from bundler.reporting.claims import doubt_ratio
 from bundler.reporting.placement import describe_gain
 from bundler.reporting.timings import report_folder
 from bundler.stages.record_golden.spec import Facts as GoldenFacts
+from bundler.support.reads import announce_look
 
 DEFAULT_EMITTER = "python"
 """Whose templates are compiled while the model is inspected; its target, and so its emitter, is not known before."""
@@ -68,9 +69,13 @@ def build(
     )
     root = workspace.cache.root
     key = bundle_key(bundle)
+    report = report_folder(final) / "report.html"
     summary = recall_bundle(root, final, key)
     if summary is None and request.prove and not request.measure:  # brief figures do not replace those of --measure
         summary = recall_bundle(root, final, bundle_key(bundle.measured()))
+    if summary is not None and not _is_there(report):
+        reporter.say(f"{report} is gone: the bundle is written again, with its report")
+        summary = None
     fresh = summary is None
     if summary is None:
         summary = _write(bundle, final=final, workspace=workspace, reporter=reporter, publishing=publishing)
@@ -80,7 +85,7 @@ def build(
         name=prepared.name,
         target=prepared.profile.id,
         bundle=final,
-        report=report_folder(final) / "report.html",
+        report=report,
         format=prepared.format,
         up_to_date=not fresh,
         source_bytes=sum(part.prepared.facts.total_bytes for part in parts),
@@ -92,6 +97,12 @@ def build(
             part.prepared.label(name): choice for part in parts for name, choice in part.prepared.decisions.items()
         },
     )
+
+
+def _is_there(report: Path) -> bool:
+    """Whether the report can be announced."""
+    announce_look(report)
+    return report.is_file()
 
 
 def _share_contexts(

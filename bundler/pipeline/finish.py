@@ -27,6 +27,7 @@ from bundler.pipeline.judging import METRIC_STAGE
 from bundler.pipeline.measuring import choose_timing, explain_too_slow
 from bundler.pipeline.placement import describe_shortfalls
 from bundler.pipeline.prepare import Prepared, PreparedBundle, describe_left_out
+from bundler.pipeline.requests import profile_overrides
 from bundler.pipeline.results import BuildSummary, FirstVisit, MetricResult, VerifiedRun
 from bundler.pipeline.workspace import Workspace
 from bundler.planning.data import CALIBRATED
@@ -155,6 +156,7 @@ def _emit(request: FinishRequest) -> Emitted:
         package_name=prepared.request.package_name,
         pipeline={PIPELINE: asked.file, **list_companions(asked.file, asked.files)} if asked else {},
         pipeline_function=asked.entry.rpartition(":")[2] if asked else "",
+        versions_chosen=any(text.startswith("python.versions") for text in profile_overrides(prepared.request)),
         environments=request.workspace.environments,
         reporter=request.reporter,
     )

@@ -18,6 +18,7 @@ from bundler.execution.sources import digest_source, source_of
 from bundler.model.codec import conforms, decode, parse_json
 from bundler.model.errors import BundlerError, EnvironmentMissingError, ModelError, StageError, UsageError
 from bundler.model.events import Reporter
+from bundler.model.paths import real_path, user_path
 from bundler.model.plan import Step
 from bundler.model.results import StepOutcome
 from bundler.pipeline.workspace import Workspace
@@ -58,7 +59,7 @@ class HubReference:
     @property
     def name(self) -> str:
         """What a bundle of it is called when nobody says otherwise."""
-        return self.folder.resolve().name if self.folder is not None else self.model_id.rpartition("/")[2]
+        return real_path(self.folder).name if self.folder is not None else self.model_id.rpartition("/")[2]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,7 +88,7 @@ def parse_reference(text: str) -> HubReference:
     task, opset = options.get("task", "auto"), options.get("opset", "0")
     if not _TASK.fullmatch(task) or not re.fullmatch(r"[0-9]{1,3}", opset):
         raise UsageError(f"{_show(text)} has a task or an opset that cannot be one", hint=_FORMS)
-    folder = _at_home(place)
+    folder = user_path(place)
     if place and (folder.is_dir() or place.startswith((".", "/", "~", "\\")) or "\\" in place):
         return HubReference(folder=folder, task=task, opset=int(opset))
     model, _, revision = place.partition("@")
@@ -133,13 +134,6 @@ def _parse_query(query: str, text: str) -> dict[str, str]:
         what = f"knows no {', '.join(map(_show, unknown))}" if unknown else "says something twice, or nothing"
         raise UsageError(f"what stands behind ? in {_show(text)} {what}", hint=_FORMS)
     return dict(pairs)
-
-
-def _at_home(place: str) -> Path:
-    try:
-        return Path(place).expanduser()
-    except RuntimeError:  # no such user
-        return Path(place)
 
 
 def _locate(reference: HubReference, workspace: Workspace, reporter: Reporter) -> tuple[Path, str]:

@@ -12,6 +12,7 @@ import typer
 from bundler import api
 from bundler.api import Settings
 from bundler.cli.options import Json, OptionsOf
+from bundler.cli.plain import only_safety
 from bundler.cli.printing import echo_lines, print_json, printable
 from bundler.model.free_dimensions import unnamed_labels
 from bundler.model.open_sizes import show_options, suggest_shapes
@@ -34,7 +35,7 @@ def run(
     json: Json = False,
 ) -> None:
     """Inspect the model and print what was found."""
-    result = api.inspect(model, settings)
+    result = api.inspect(model, settings, only_safety())
     if json:
         print_json(result)
     else:

@@ -25,6 +25,7 @@ from bundler.emitters.writing import copy_file
 from bundler.environments.registry import LockSource, PythonPackages
 from bundler.model.errors import UsageError
 from bundler.model.measurement import Measurement
+from bundler.model.paths import real_path
 from bundler.model.proof import Emitted, VariantProof
 from bundler.profiles.schema import TargetProfile
 from bundler.support.platforms import SYSTEMS, python_machines
@@ -73,7 +74,7 @@ class PythonEmitter:
         if writer is None:
             known = ", ".join(self.formats)
             raise UsageError(f"the Python emitter has no format {request.format!r}", hint=f"its formats are {known}")
-        folder = folder.resolve()  # packers run in folders of their own
+        folder = real_path(folder)  # packers run in folders of their own
         emitted = writer(request, folder)
         _copy_pipeline(request, folder)
         return emitted

@@ -21,6 +21,7 @@ from bundler.execution.scratch import thin_out
 from bundler.execution.temporary import temporary_folder
 from bundler.model.digests import digest_json
 from bundler.model.errors import EnvironmentMissingError, VerificationError
+from bundler.model.paths import real_path
 from bundler.support.files import publish_folder
 from bundler.support.remembered import BEHIND, kept_at, recall, remember
 
@@ -207,5 +208,5 @@ def _is_intact(home: Path) -> bool:
 
 def _stamp(python: Path) -> list[int]:
     """Changes when the interpreter is replaced by another."""
-    stat = python.resolve().stat()
+    stat = real_path(python).stat()
     return [stat.st_size, stat.st_mtime_ns]

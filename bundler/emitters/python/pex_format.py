@@ -38,7 +38,7 @@ def write_pex(request: EmitRequest, folder: Path) -> Emitted:
     wheel.unlink()
     write_text(folder / LOCK, house.lock)
     return Emitted(
-        notes=(PythonSettings.of(request.profile).describe_pythons(),),
+        notes=(PythonSettings.of(request.profile).describe_pythons(chosen=request.versions_chosen),),
         payload=None,
         package=context.package,
         dependencies=tuple(describe_wheel(wheel, "") for wheel in house.wheels),

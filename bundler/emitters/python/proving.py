@@ -12,6 +12,7 @@ from bundler.emitters.proofs import leave_unproven, make_opening, make_unproven
 from bundler.emitters.python.launching import UNREADABLE, Ending, Launch, open_launch, start, state_need
 from bundler.emitters.python.layout import WHEELS, Layout, read_layout
 from bundler.emitters.python.wheelhouse import check_locked
+from bundler.model.paths import real_path
 from bundler.model.results import Comparison, restore_output
 from bundler.model.runtime import SOLE
 
@@ -23,7 +24,7 @@ def prove_bundle(request: ProofRequest) -> tuple[VariantProof, ...]:
 
     Raises `VerificationError` when the folder is no bundle, or its wheels are not those of its lock.
     """
-    layout = read_layout(request.bundle.resolve())
+    layout = read_layout(real_path(request.bundle))
     if layout.format == "dir":
         check_locked(layout.root, WHEELS, layout.lock)
     opening = make_opening(request, layout.config, state_need(layout))

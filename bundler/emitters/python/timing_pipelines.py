@@ -16,12 +16,13 @@ from bundler.emitters.python.launching import UNREADABLE, Launch, open_launch, s
 from bundler.emitters.python.layout import Layout, read_layout
 from bundler.emitters.python.measuring import MEASURE_SECONDS
 from bundler.model.measurement import WHOLE, Measurement
+from bundler.model.paths import real_path
 from bundler.support.data import data_root
 
 
 def measure_pipeline(request: ProofRequest, function: str, samples: Path) -> Measurement | str:
     """The times of `function` of the bundle's `pipeline.py` over the folder `samples`, or why there are none."""
-    layout = read_layout(request.bundle.resolve())
+    layout = read_layout(real_path(request.bundle))
     if layout.format == "pex":
         return "a single file runs its own program alone; time the bundle as a folder or a wheel"
     opening = make_opening(request, layout.config, state_need(layout))
@@ -39,11 +40,11 @@ def measure_pipeline(request: ProofRequest, function: str, samples: Path) -> Mea
 def _measure(request: ProofRequest, layout: Layout, launch: Launch, function: str, samples: Path) -> Measurement | str:
     program = data_root("templates") / "python" / "time_pipeline.py"
     sites = _list_sites(launch.means)
-    for path in (program, samples.resolve(), *map(Path, sites)):
+    for path in (program, real_path(samples), *map(Path, sites)):
         launch.device.put(path)
     seconds = request.timing.seconds or MEASURE_SECONDS
     watch = LoadWatch()
-    arguments = (layout.package, function, str(samples.resolve()), f"{seconds:g}", *sites)
+    arguments = (layout.package, function, str(real_path(samples)), f"{seconds:g}", *sites)
     ending = start(_start_program(launch, program, layout.root), arguments)
     if ending.failure is not None:
         return ending.failure

@@ -20,6 +20,7 @@ from bundler.emitters.python.wheelhouse import BACKEND_LOCK, Wheelhouse, fetch_r
 from bundler.emitters.writing import copy_file, write_text
 from bundler.environments.variables import computing_environment
 from bundler.model.errors import StageError
+from bundler.model.paths import real_path
 from bundler.model.proof import Emitted
 from bundler.support.files import FILE_MODE
 
@@ -48,7 +49,7 @@ def write_wheel(request: EmitRequest, folder: Path) -> Emitted:
     context, house = pack_wheel(request, folder)
     write_text(folder / LOCK, house.lock)
     return Emitted(
-        notes=(PythonSettings.of(request.profile).describe_pythons(),),
+        notes=(PythonSettings.of(request.profile).describe_pythons(chosen=request.versions_chosen),),
         payload=None,
         package=context.package,
         dependencies=tuple(describe_wheel(wheel, "") for wheel in house.wheels),
@@ -73,7 +74,7 @@ def _build(backend: Path, project: Path) -> Path:
     target.mkdir()
     done = subprocess.run(
         # The build runs in the project's folder, where a relative path would name another place.
-        [sys.executable, "-I", "-c", _BUILD, *(str(path.resolve()) for path in (backend, project, target))],
+        [sys.executable, "-I", "-c", _BUILD, *(str(real_path(path)) for path in (backend, project, target))],
         capture_output=True,
         text=True,
         check=False,

@@ -13,6 +13,7 @@ from typing import BinaryIO, Final
 from onnx import ModelProto, TensorProto, numpy_helper
 
 from bundler.model.errors import StageError
+from bundler.model.paths import real_path
 from bundler.onnxkit.structure import iterate_graphs, iterate_tensors, tensor_bytes
 
 PAGE_BYTES: Final = 4096
@@ -76,7 +77,7 @@ class DataFolders:
         if location == self.saved.name:
             return self.saved
         path = self.source / location
-        if not path.is_file() or not path.resolve().is_relative_to(self.source.resolve()):
+        if not path.is_file() or not real_path(path).is_relative_to(real_path(self.source)):
             raise StageError(f"the optimised model refers to external data {location!r}, which does not exist")
         return path
 
