@@ -252,7 +252,8 @@ class PipelineRecord:
     the original's, and a share `least` had to be; `max_absolute` is the largest difference of two numbers. No sample
     called the components `uncalled`; of those `unnoticed` other outputs (reversed, negated, zeros) changed no answer.
     With a `metric` of the user's and `least` 0, that alone judged. `files` are the digests of
-    what the function imports and reads of its own folder, by path.
+    what the function imports and reads of its own folder, by path; `requires` are the packages that it imports, as
+    requirements: the bundle does not contain them.
     """
 
     variant: str
@@ -268,6 +269,7 @@ class PipelineRecord:
     unnoticed: tuple[str, ...] = ()
     metric: PipelineMetricRecord | None = None
     files: Mapping[str, str] = field(default_factory=dict)
+    requires: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -25,6 +25,7 @@ from bundler.pipeline.companions import list_companions
 from bundler.pipeline.golden import describe_golden, record_golden
 from bundler.pipeline.judging import METRIC_STAGE
 from bundler.pipeline.measuring import choose_timing, explain_too_slow
+from bundler.pipeline.pipeline_packages import find_added_pins
 from bundler.pipeline.placement import describe_shortfalls
 from bundler.pipeline.prepare import Prepared, PreparedBundle, describe_left_out
 from bundler.pipeline.requests import profile_overrides
@@ -147,6 +148,7 @@ def _timed(request: FinishRequest, phases: dict[str, float], name: str) -> Itera
 
 def _emit(request: FinishRequest) -> Emitted:
     prepared, asked = request.prepared, request.prepared.request.pipeline
+    requires = asked.requires if asked else ()
     emission = EmitRequest(
         config=request.bundle.config,
         components={part.prepared.plan.name: _describe_component(part) for part in request.bundle.parts},
@@ -157,6 +159,8 @@ def _emit(request: FinishRequest) -> Emitted:
         pipeline={PIPELINE: asked.file, **list_companions(asked.file, asked.files)} if asked else {},
         pipeline_function=asked.entry.rpartition(":")[2] if asked else "",
         versions_chosen=any(text.startswith("python.versions") for text in profile_overrides(prepared.request)),
+        pipeline_requires=requires,
+        pipeline_pins=find_added_pins(requires, request.workspace.environments, request.reporter),
         environments=request.workspace.environments,
         reporter=request.reporter,
     )

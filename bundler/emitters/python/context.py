@@ -117,6 +117,8 @@ class Context:
     device: DeviceContext
     pipeline: tuple[str, ...]
     pipeline_function: str
+    pipeline_requires: tuple[str, ...]
+    pipeline_locked: bool
 
 
 def make_context(request: EmitRequest, config_sha256: str, platform: str = ANYWHERE) -> Context:
@@ -162,6 +164,8 @@ def make_context(request: EmitRequest, config_sha256: str, platform: str = ANYWH
         device=describe_device(request),
         pipeline=tuple(request.pipeline),
         pipeline_function=request.pipeline_function,
+        pipeline_requires=request.pipeline_requires,
+        pipeline_locked=bool(request.pipeline_pins),
     )
 
 

@@ -127,7 +127,7 @@ def test_a_function_that_cannot_be_judged_is_refused(tmp_path: Path, code: str, 
 @pytest.mark.parametrize(
     ("code", "hint"),
     [
-        ("import nowhere_installed", "install the packages that it imports"),
+        ("import nowhere_installed", "name its package in the project file"),
         ("def run(bundle, sample):\n    return 1 / 0", "this is your own code: mend it"),
     ],
 )
