@@ -7,15 +7,15 @@ import functools
 import os
 import shutil
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from bundler.environments.indexes import index_variables
-from bundler.environments.processes import end_session
 from bundler.environments.sandbox import Sandbox
 from bundler.environments.variables import fetching_environment, proof_environment
 from bundler.model.errors import EnvironmentMissingError
+from bundler.support.processes import run_process
 
 LAST_LINES = 12
 _OFFLINE_HINT = "build once with a network: downloads are cached; `bundler doctor` shows what is installed"
@@ -79,7 +79,8 @@ def run_tool(
     # A bundle's own build backend runs in the bundle's folder, which must stay as it was built.
     environ |= {"UV_NO_PROGRESS": "1", "PIP_DISABLE_PIP_VERSION_CHECK": "1", "PYTHONDONTWRITEBYTECODE": "1"}
     try:
-        done = _run(command, environ, shut_in.seconds if shut_in else None)
+        seconds = shut_in.seconds if shut_in else None
+        done = run_process(command, seconds=seconds, text=True, errors="replace", env=environ)
     except OSError as error:
         raise EnvironmentMissingError(f"could not {doing}: {name} does not start ({error.strerror})") from error
     except subprocess.TimeoutExpired as error:
@@ -94,27 +95,4 @@ def run_tool(
             details=tuple(lines),
             hint=_FULL_HINT if any(_FULL in line for line in lines) else _OFFLINE_HINT,
         )
-    return done.stdout
-
-
-def _run(command: Sequence[str], environ: Mapping[str, str], seconds: float | None) -> subprocess.CompletedProcess[str]:
-    """With a limit it has a session of its own, so that what it started ends with it. Raises `TimeoutExpired`."""
-    with subprocess.Popen(
-        command,
-        env=environ,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        errors="replace",
-        start_new_session=seconds is not None,
-    ) as process:
-        try:
-            output, errors = process.communicate(timeout=seconds)
-        except BaseException:
-            if seconds is None:
-                process.kill()
-            else:
-                end_session(process)
-            raise
-        return subprocess.CompletedProcess(command, process.returncode, output, errors)
+    return str(done.stdout)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 import tarfile
-import tempfile
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -28,6 +27,7 @@ from bundler.emitters.web.npm_store import (
 from bundler.environments.lockfiles import Lock, Pin
 from bundler.environments.registry import Environments
 from bundler.environments.tools import run_tool
+from bundler.execution.temporary import temporary_folder
 from bundler.model.codec import parse_json
 from bundler.model.digests import digest_file
 from bundler.model.errors import DefectError, EnvironmentMissingError
@@ -125,7 +125,7 @@ def _download(pin: Pin, environments: Environments, reporter: Reporter) -> Itera
     npm = find_npm(environments, reporter)
     root = environments.root / KEPT
     root.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=".", dir=root, ignore_cleanup_errors=True) as folder:
+    with temporary_folder("npm", otherwise=root) as folder:
         _run((*npm, "pack", f"{pin.name}@{pin.version}", *_RULES, *_PATIENCE, "--pack-destination", folder), pin)
         found = sorted(Path(folder).glob("*.tgz"))
         if len(found) != 1:
