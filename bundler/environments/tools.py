@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import errno
 import functools
-import os
 import shutil
 import subprocess
 from collections.abc import Sequence
@@ -15,12 +13,11 @@ from bundler.environments.indexes import index_variables
 from bundler.environments.sandbox import Sandbox
 from bundler.environments.variables import fetching_environment, proof_environment
 from bundler.model.errors import EnvironmentMissingError
+from bundler.support.disk import find_full_disk
 from bundler.support.processes import run_process
 
 LAST_LINES = 12
 _OFFLINE_HINT = "build once with a network: downloads are cached; `bundler doctor` shows what is installed"
-_FULL = os.strerror(errno.ENOSPC)
-_FULL_HINT = "free space on the disk, or choose another --cache; `bundler cache clear` frees the cache"
 _UNWANTED = ("VIRTUAL_ENV", "CONDA_PREFIX", "UV_PYTHON", "UV_PROJECT_ENVIRONMENT", "PYTHONHOME", "PYTHONPATH")
 """Variables of the user's shell that would lead uv, or an interpreter that it asks, to another environment."""
 
@@ -89,10 +86,15 @@ def run_tool(
             hint="an installed package may run code that waits for something: see its build backend",
         ) from error
     if done.returncode != 0:
+        places = [Path(part) for part in map(str, command) if part.startswith("/")]
+        places += [shut_in.home] if shut_in else []
+        full = find_full_disk(f"{done.stderr}\n{done.stdout}", doing, *places)
+        if full is not None:
+            raise full
         lines = (done.stderr.strip() or done.stdout.strip()).splitlines()[-LAST_LINES:]
         raise EnvironmentMissingError(
             f"could not {doing}: {name} exited with code {done.returncode}",
             details=tuple(lines),
-            hint=_FULL_HINT if any(_FULL in line for line in lines) else _OFFLINE_HINT,
+            hint=_OFFLINE_HINT,
         )
     return str(done.stdout)

@@ -148,8 +148,8 @@ def _run_stage(request: Mapping[str, Any], answers: Answers) -> Any:
 
 
 def _describe(error: BaseException, request: Mapping[str, Any]) -> dict[str, Any]:
-    from bundler.execution.disk import storage_error  # noqa: PLC0415
     from bundler.model.errors import BundlerError, StageError  # noqa: PLC0415
+    from bundler.support.disk import storage_error  # noqa: PLC0415
 
     stage, output = request.get("stage", "?"), Path(request.get("output", "."))
     lines = tuple(traceback.format_exception(error))

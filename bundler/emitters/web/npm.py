@@ -32,6 +32,7 @@ from bundler.model.codec import parse_json
 from bundler.model.digests import digest_file
 from bundler.model.errors import DefectError, EnvironmentMissingError
 from bundler.model.events import SILENT, Reporter
+from bundler.support.disk import storage_error
 from bundler.support.remembered import BEHIND, mark_used
 
 _PACKAGE = re.compile(r"[a-z0-9][a-z0-9._-]*@[0-9]+\.[0-9]+\.[0-9]+[0-9A-Za-z.+-]*")
@@ -96,7 +97,7 @@ def _unpack(tarball: Path, wanted: Sequence[str], folder: Path) -> None:
     try:
         unpack_files(tarball, wanted, folder)
     except (OSError, EOFError, tarfile.TarError, zlib.error) as error:
-        raise EnvironmentMissingError(
+        raise storage_error(error, f"unpacking {tarball.name}", folder) or EnvironmentMissingError(
             f"could not unpack {tarball.name} in {folder}: {error}",
             hint="check the free space and the permissions of the cache, or name another with BUNDLER_CACHE",
         ) from error
