@@ -62,7 +62,7 @@ def open_elsewhere(package: str, copy: str, outcomes: list[dict[str, Any]]) -> N
     if not outcomes or found is None or not found.submodule_search_locations:
         return
     source = Path(found.submodule_search_locations[0])
-    own = "hard links" if all(path.stat().st_nlink > 1 for path in list_files(source)) else "copies"
+    own = "hard links" if any(path.stat().st_nlink > 1 for path in list_files(source)) else "copies"
     for outcome in outcomes:
         outcome["installations"] = {own: ""}
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as scratch:
