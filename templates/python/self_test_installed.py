@@ -107,8 +107,7 @@ def list_files(folder: Path) -> list[Path]:
 
 def open_variant(package: str, folder: Path, outcome: dict[str, Any]) -> str:
     """Why the variant does not open from `folder`; nothing where it does."""
-    for name in [name for name in sys.modules if name == package or name.startswith(f"{package}.")]:
-        del sys.modules[name]
+    sys.modules.pop(package, None)  # its loader stays: it reads what lies beside the module that is imported again
     before = list_files(folder / package)  # the mode of a folder does not keep an administrator out
     sys.path.insert(0, str(folder))
     importlib.invalidate_caches()
