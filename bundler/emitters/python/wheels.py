@@ -33,6 +33,11 @@ WHEELS_ALONE = ("--only-binary", ":all:")
 """Options of uv and pip that refuse source distributions, because building one runs its code."""
 
 
+BY_HARD_LINK = ("--link-mode", "hardlink")
+"""Options of uv for environments whose files no other environment has: what it unpacked for them goes. Where the file
+system has no such links, uv copies. An environment that is made from the user's own cache of uv has copies instead."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wheel:
     """One wheel in the cache. `path` ends in its proper file name; `size` is in bytes."""
@@ -100,14 +105,15 @@ def fresh_environment(python: Path, wheels: Path, requirements: Sequence[str], w
 
 
 @contextlib.contextmanager
-def unpacked_beside(where: Path) -> Iterator[tuple[str, str]]:
+def unpacked_beside(where: Path) -> Iterator[tuple[str, ...]]:
     """Options of uv: it unpacks wheels into a folder beside `where`, links from there, and the folder goes.
+    Symbolic links, which the user's `UV_LINK_MODE` may ask for, would then lead nowhere.
 
     uv's own cache takes what comes from each folder for something else, and keeps it: every set of wheels would stay
     there, unpacked once more.
     """
     with tempfile.TemporaryDirectory(prefix=".", dir=where.parent, ignore_cleanup_errors=True) as memory:
-        yield "--cache-dir", memory
+        yield "--cache-dir", memory, *BY_HARD_LINK
 
 
 def _compile(python: Path, environment: Path) -> None:
