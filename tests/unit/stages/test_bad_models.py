@@ -122,12 +122,43 @@ def test_a_name_that_is_not_utf8(tmp_path: Path, kind: str) -> None:
     assert refuse(path).message.endswith("is not UTF-8, which the ONNX format requires")
 
 
-def test_a_property_that_is_not_utf8(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("altered", "message"),
+    [
+        (b"here", "a key of the model's metadata is not UTF-8, which the ONNX format requires"),
+        (b"prop", "a value of the model's metadata is not UTF-8"),
+    ],
+)
+def test_metadata_that_are_not_utf8(tmp_path: Path, altered: bytes, message: str) -> None:
     model = models.cnn()
-    helper.set_model_props(model, {"where": "prop"})
+    helper.set_model_props(model, {"here": "prop"})
     path = write(model, tmp_path)
-    path.write_bytes(path.read_bytes().replace(b"prop", NO_TEXT[:4]))
-    assert refuse(path).message == "a property of the model is not UTF-8, which the ONNX format requires"
+    path.write_bytes(path.read_bytes().replace(altered, NO_TEXT[:4]))
+    assert refuse(path).message == message
+
+
+def test_metadata_are_carried_as_they_are(tmp_path: Path) -> None:
+    """Longer than any name: an alphabet of 18,000 characters."""
+    alphabet = "\n".join(map(chr, range(0x4E00, 0x9000)))
+    metadata = {"character": alphabet, "": "\0\x1b[31m\u2028", "__proto__": "</script>"}
+    model = models.cnn()
+    helper.set_model_props(model, metadata)
+    assert call_stage("inspect", tmp_path / "out", {"model": write(model, tmp_path)}).facts["metadata"] == metadata
+
+
+def test_metadata_are_bounded_in_sum(tmp_path: Path) -> None:
+    model = models.cnn()
+    helper.set_model_props(model, {f"key {index}": "é" * 100_000 for index in range(6)})
+    error = refuse(write(model, tmp_path))
+    assert error.message == "the model's metadata have 1,200,030 bytes, and at most 1,048,576 are carried into a bundle"
+    assert error.details == ("the longest value is that of 'key 0'",)
+
+
+def test_metadata_with_a_key_twice(tmp_path: Path) -> None:
+    model = models.cnn()
+    for value in ("first", "last"):
+        model.metadata_props.add(key="classes", value=value)
+    refuse(write(model, tmp_path))
 
 
 def test_a_name_that_is_too_long(tmp_path: Path) -> None:
