@@ -5,6 +5,8 @@ Most of these ended with a library's raw error, or with a result that depended o
 
 from __future__ import annotations
 
+import resource
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -135,6 +137,27 @@ def test_metadata_that_are_not_utf8(tmp_path: Path, altered: bytes, message: str
     path = write(model, tmp_path)
     path.write_bytes(path.read_bytes().replace(altered, NO_TEXT[:4]))
     assert refuse(path).message == message
+
+
+def make_range(count: int) -> ModelProto:
+    """Numbers up to `count`, which shape inference would compute."""
+    numbers = [helper.make_node("Constant", [], [name], value_int=value) for name, value in (("a", 0), ("b", count))]
+    body = [
+        helper.make_node("Constant", [], ["step"], value_int=1),
+        helper.make_node("Range", ["a", "b", "step"], ["numbers"]),
+        helper.make_node("Cast", ["numbers"], ["y"], to=TensorProto.FLOAT),
+    ]
+    graph = helper.make_graph([*numbers, *body], "range", [], [models.value("y", [None])])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the system has no limit for the data of a process")
+def test_the_estimate_of_memory_is_bounded_itself(tmp_path: Path) -> None:
+    """It took 10 GB, and 45 s."""
+    before = resource.getrlimit(resource.RLIMIT_DATA)
+    facts = call_stage("inspect", tmp_path / "out", {"model": write(make_range(1 << 28), tmp_path)}).facts
+    assert facts["peak_memory_bytes"] is None
+    assert resource.getrlimit(resource.RLIMIT_DATA) == before
 
 
 def test_metadata_are_carried_as_they_are(tmp_path: Path) -> None:
