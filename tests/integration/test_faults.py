@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import os
+import shutil
 import signal
 import subprocess
 import time
@@ -141,6 +143,36 @@ def test_a_killed_build_leaves_no_bundle_and_no_process(
     assert list_all(tmp_path / "out") == []
     other = models.save(models.mlp(), tmp_path / "in", "mlp.onnx")
     cold.build(other, *here, "--no-prove", "--output", tmp_path / "out")
+
+
+@pytest.mark.skipif(not (shutil.which("java") and shutil.which("mvn")), reason="Java and Maven make a jar")
+def test_a_build_of_a_jar_that_is_killed_leaves_no_compiler_and_no_folder(bundler: CommandLine, tmp_path: Path) -> None:
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    program = dataclasses.replace(bundler, env={**bundler.env, "TMPDIR": str(temporary)})
+    model = models.save(models.mlp(), tmp_path / "in", "mlp.onnx")
+    options = ("--target", "linux-x64", "--format", "jar", "--no-prove", "--output", tmp_path / "out")
+    process = program.start("build", model, *options)
+    deadline = time.monotonic() + 200
+    while not (compilers := _find_compilers(tmp_path)):
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    process.kill()
+    process.communicate()
+    assert all_gone([*compilers])
+    assert [path for path in temporary.iterdir() if path.name != "hsperfdata_root"] == []
+
+
+def _find_compilers(folder: Path) -> set[int]:
+    """Processes of the Kotlin compiler that write below `folder`."""
+    found = set()
+    for place in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):
+            command = place.read_bytes()
+            if b"K2JVMCompiler" in command and bytes(folder) in command:
+                found.add(int(place.parent.name))
+    return found
 
 
 def test_a_worker_that_dies_is_one_clear_error(hanging: subprocess.Popen[str], tmp_path: Path) -> None:
