@@ -21,7 +21,7 @@ from bundler.model.plan import MODEL, BuildPlan, ComponentPlan, Decision
 from bundler.model.results import StepOutcome
 from bundler.pipeline.given import GivenData, read_given
 from bundler.pipeline.opening import name_after_file, name_model, open_model
-from bundler.pipeline.package_names import identify_package
+from bundler.pipeline.package_names import identify_package, warn_of_no_name
 from bundler.pipeline.parallel import run_each
 from bundler.pipeline.requests import (
     BuildRequest,
@@ -318,7 +318,8 @@ def _name_package(request: BuildRequest, profile: TargetProfile, listener: Liste
     name = name_model(request)
     asked, identity = identify_package(request, name, profile)
     reformed = f"version {request.version} is written {identity.version} in the package"
-    notes = (*identity.warnings, *((reformed,) if identity.version != request.version else ()))
+    warnings = (*identity.warnings, *warn_of_no_name(request, name, identity))
+    notes = (*warnings, *((reformed,) if identity.version != request.version else ()))
     for text in notes:
         Reporter(listener, f"{name} → {profile.id}").warn(text)
     return replace(request, version=identity.version, package_name=asked)

@@ -107,7 +107,6 @@ class Context:
     several: bool
     together: tuple[str, ...]
     uses_numpy: bool
-    uses_any: bool
     strict: bool
     device_copy: bool
     telemetry: bool
@@ -150,7 +149,6 @@ def make_context(request: EmitRequest, config_sha256: str, platform: str = ANYWH
         several=config.sole is None,
         together=config.together,
         uses_numpy=any("np." in port.annotation for port in ports),
-        uses_any=any("Any" in port.annotation for port in ports),
         strict=config.fallback == "strict",
         device_copy=any(variant.device_cache for _, variant in variants),
         telemetry=config.telemetry,
