@@ -29,8 +29,9 @@ from workplace import Workplace
 SUBJECTS = (
     "start", "build", "proof", "rebuild", "memory", "bundle", "calls", "disk", "web", "precision", "automatic", "gates",
     "devices", "repeatability", "together", "several", "opening", "streams", "rivals",
+    "exporters",
 )  # fmt: skip
-ON_DEMAND = ("rivals",)
+ON_DEMAND = ("rivals", "exporters")
 """Subjects that run only when they are named: they install gigabytes."""
 
 

@@ -18,6 +18,10 @@ LOCKS = Path(__file__).parents[1] / "locks"
 ENVIRONMENTS: Mapping[str, tuple[str, ...]] = {
     # The newest optimum excludes the newest optimum-onnx.
     "optimum": ("optimum-onnx==0.1.0", "optimum==2.1.0", "onnxruntime==1.31.1", "onnx==1.23.2"),
+    "exporters": (
+        *("optimum-onnx==0.1.0", "optimum==2.1.0", "onnxruntime==1.31.1", "onnx==1.23.2"),
+        *("transformers==4.57.6", "onnxscript==0.7.2", "onnx-ir==1.1.0"),
+    ),
 }
 # Whatever its switches say, Olive sends a first message home, and waits up to ten seconds for the answer where there
 # is no network; not if it takes itself for a job of continuous integration.

@@ -20,20 +20,30 @@ from bundler.model.registered import list_registered
 GROUP = "bundler.locks"
 """Entry points of bundler and of other packages: each is a folder of locks, or a function that returns one."""
 
+CPU_BUILD = "+cpu"
+"""How the version of a build for CPUs ends: it is on the index of its project alone."""
+GENERAL = "general"
+"""The extra in the markers of the pins that stand in for builds for CPUs. Nothing asks for it: pip and uv skip them."""
+
 OLDEST_PYTHON = "3.11"
 _ONE_INDEX = ("--index-strategy", "first-index")
 _HASH = re.compile(r"--hash=sha256:([0-9a-f]{64})")
+_SIZE = re.compile(r"#\s*([0-9]+) bytes\s*$")
 _ENTRY = re.compile(r"^([A-Za-z0-9][A-Za-z0-9._:-]*)==([^\s;]+)\s*(?:;\s*(.+))?$")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pin:
-    """One line of a lock: a package's version, where it counts, and the SHA-256 of each file that it may come as."""
+    """One line of a lock: a package's version, where it counts, and the SHA-256 of each file that it may come as.
+
+    `size` is that of the largest of these files in bytes, where the lock states it; else 0.
+    """
 
     name: str
     version: str
     marker: str
     hashes: tuple[str, ...]
+    size: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,16 +55,25 @@ class Lock:
 
     @property
     def digest(self) -> str:
-        """SHA-256 over the pins."""
-        return digest_json(self.pins)
+        """SHA-256 over the pins. Which of two builds of one version is installed does not count: the lock names both,
+        as it names one wheel for each platform.
+        """
+        fields = ("name", "version", "marker", "hashes")
+        return digest_json([{name: getattr(pin, name) for name in fields} for pin in self.pins])
 
     def select(self, markers: Mapping[str, str] | None = None) -> tuple[Pin, ...]:
         """The pins that count where `markers` hold (names as in PEP 508); on this machine when None."""
         return tuple(pin for pin in self.pins if _counts(pin, markers))
 
+    def select_general(self, markers: Mapping[str, str] | None = None) -> tuple[Pin, ...]:
+        """As `select`, with the general build in place of each build for CPUs; empty where the lock lacks it."""
+        found = self.select({**(markers or {}), "extra": GENERAL})
+        replaced = {pin.name for pin in self.select(markers)} <= {pin.name for pin in found}
+        return found if replaced and not any(pin.version.endswith(CPU_BUILD) for pin in found) else ()
+
     def versions(self, markers: Mapping[str, str] | None = None) -> dict[str, str]:
-        """Versions by package name."""
-        return {pin.name: pin.version for pin in self.select(markers)}
+        """Versions by package name; of a build for CPUs the version that it has in common with the general build."""
+        return {pin.name: pin.version.removesuffix(CPU_BUILD) for pin in self.select(markers)}
 
 
 def render_pins(pins: Sequence[Pin], *, markers: bool = True) -> str:
@@ -63,7 +82,8 @@ def render_pins(pins: Sequence[Pin], *, markers: bool = True) -> str:
     for pin in pins:
         condition = f" ; {pin.marker}" if pin.marker and markers else ""
         hashes = "".join(f" \\\n    --hash=sha256:{value}" for value in pin.hashes)
-        lines.append(f"{pin.name}=={pin.version}{condition}{hashes}")
+        size = f"  # {pin.size} bytes" if pin.size else ""
+        lines.append(f"{pin.name}=={pin.version}{condition}{hashes}{size}")
     return "\n".join(lines) + "\n"
 
 
@@ -124,7 +144,14 @@ def _parse_line(name: str, line: str) -> Pin:
     entry = _ENTRY.match(line.partition("--hash")[0].strip())
     if entry is None or not hashes:
         raise DefectError(f"the lock {name} has a line that is not an exact, hashed pin: {line.strip()[:80]!r}")
-    return Pin(name=entry[1], version=entry[2], marker=(entry[3] or "").strip(), hashes=hashes)
+    size = _SIZE.search(line)
+    return Pin(
+        name=entry[1],
+        version=entry[2],
+        marker=(entry[3] or "").strip(),
+        hashes=hashes,
+        size=int(size[1]) if size else 0,
+    )
 
 
 def _counts(pin: Pin, markers: Mapping[str, str] | None) -> bool:

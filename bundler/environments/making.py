@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 import shutil
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
-from bundler.environments.installing import install_lock
-from bundler.environments.lockfiles import Lock
+from bundler.environments.installing import Say, install_lock
+from bundler.environments.lockfiles import Lock, Pin
 from bundler.environments.sealing import find_altered, seal_folder
 from bundler.environments.tools import run_uv
 from bundler.model.errors import EnvironmentMissingError
@@ -21,8 +21,6 @@ MARKER = "bundler-environment.json"
 """Written last, before the rename: an environment that has it is whole."""
 
 _ABOUT = "environment"
-
-Say = Callable[[str], None]
 
 
 def environment_folder(cache_root: Path, lock: Lock, python_version: str) -> Path:
@@ -63,8 +61,8 @@ def make_environment(folder: Path, lock: Lock, base: Path, say: Say) -> None:
     folder.parent.mkdir(parents=True, exist_ok=True)
     passing = name_draft(folder)
     try:
-        _install(passing, lock, base)
-        description = {"name": lock.name, "digest": lock.digest, "versions": versions}
+        installed = {pin.name: pin.version for pin in _install(passing, lock, base, say)}
+        description = {"name": lock.name, "digest": lock.digest, "versions": versions, "installed": installed}
         remember(passing / MARKER, description, _ABOUT)
         seal_folder(passing)
         publish_folder(passing, folder, is_intact)  # another process may have made it meanwhile, and be using its own
@@ -80,21 +78,21 @@ def make_environment(folder: Path, lock: Lock, base: Path, say: Say) -> None:
 
 
 def made_environments(cache_root: Path) -> dict[str, dict[str, str]]:
-    """Versions by package, of every whole environment, by folder name."""
+    """Versions by package as they were installed, of every whole environment, by folder name."""
     found = {}
     folders = (cache_root / "environments", cache_root / BEHIND / "environments")
     for marker in sorted(marker for folder in folders for marker in folder.glob(f"[!.]*/{MARKER}")):
-        data = _read_marker(marker.parent)
+        data = _read_marker(marker.parent, "installed")
         if data is not None and is_whole(marker.parent):
             found[marker.parent.name] = data
     return found
 
 
-def _install(folder: Path, lock: Lock, base: Path) -> None:
+def _install(folder: Path, lock: Lock, base: Path, say: Say) -> tuple[Pin, ...]:
     run_uv(
         ("venv", "--quiet", "--no-project", "--python", str(base), str(folder)), f"make an environment for {lock.name}"
     )
-    install_lock(lock, interpreter_in(folder), folder / "requirements.lock")
+    return install_lock(lock, interpreter_in(folder), folder / "requirements.lock", say)
 
 
 def _reason(folder: Path, lock: Lock, versions: Mapping[str, str]) -> str:
@@ -118,8 +116,9 @@ def _changes(old: Mapping[str, str], new: Mapping[str, str]) -> list[str]:
     return texts or ["the hashes of its files"]
 
 
-def _read_marker(folder: Path) -> dict[str, str] | None:
+def _read_marker(folder: Path, key: str = "versions") -> dict[str, str] | None:
     try:
-        return dict(recall(folder / MARKER, _ABOUT)["versions"])
+        found = recall(folder / MARKER, _ABOUT)
+        return dict(found.get(key, found["versions"]))
     except (ValueError, KeyError, TypeError):
         return None

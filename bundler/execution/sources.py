@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 class Source:
     """A file (or a folder) that no step makes. `digest` is over the names and contents of `files`, whose paths are
     relative to the folder that holds `path` (or to `path` itself, when it is a folder). `identities` are those of the
-    user's own files when they were hashed: steps read them in place, so they must not change until the steps end.
+    user's own files, in the order of `files`, when they were hashed: steps read them in place, so they must not change
+    until the steps end.
     """
 
     path: Path
@@ -67,6 +68,7 @@ def digest_source(path: Path, extra_files: Iterable[Path], cache: Cache) -> Sour
         raise UsageError(
             f"cannot read {error.filename or path}: {error.strerror}", hint="check the path and its permissions"
         ) from error
+    found.sort(key=lambda item: item[1].path)  # as the artifact's files are
     artifact = make_artifact(tuple(record for _, record, _ in found))
     identities = tuple((item, identity) for item, _, identity in found)
     return Source(path=path, digest=artifact.digest, files=artifact.files, identities=identities)
@@ -74,13 +76,27 @@ def digest_source(path: Path, extra_files: Iterable[Path], cache: Cache) -> Sour
 
 def check_unchanged(sources: Iterable[Source]) -> None:
     """Raises `UsageError` when a file changed after it was hashed: what a step made of it belongs to other bytes."""
-    for path, before in (pair for source in sources for pair in source.identities):
-        try:
-            same = identify(path) == before
-        except OSError:  # it is gone
-            same = False
-        if not same:
-            raise _changed(path)
+    for source in sources:
+        for (path, before), record in zip(source.identities, source.files, strict=False):
+            try:
+                same = _is_unchanged(path, before, record.sha256)
+            except OSError:  # it is gone
+                same = False
+            if not same:
+                raise _changed(path)
+
+
+def _is_unchanged(path: Path, before: Identity, sha256: str) -> bool:
+    """The change time also moves when the file gets another hard link (which uv makes of what it installs) or another
+    mode: where it alone differs, the contents decide. Raises `OSError`.
+    """
+    now = identify(path)
+    return now == before or (_without_change(now) == _without_change(before) and digest_file(path) == sha256)
+
+
+def _without_change(identity: Identity) -> tuple[int, ...]:
+    size, modified, _, inode = identity
+    return (size, modified, inode)
 
 
 def _changed(path: Path) -> UsageError:
@@ -111,7 +127,7 @@ def _record(path: Path, base: Path, cache: Cache) -> tuple[FileRecord, Identity]
     digest = _recall(path, before, cache)
     if digest is None:
         digest = digest_file(path)
-        if identify(path) != before:
+        if not _is_unchanged(path, before, digest):
             raise _changed(path)
         if is_settled(before):
             _remember(path, before, digest, cache)

@@ -1,4 +1,4 @@
-"""The environment that exports from PyTorch; a test that needs it is skipped where PyTorch's CPU build is not."""
+"""The environment that exports from PyTorch; a test that needs it is skipped where no package index has PyTorch."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from bundler.environments.lockfiles import shipped_lock
 from bundler.model.errors import EnvironmentMissingError
 from bundler.pipeline.workspace import Workspace, open_workspace
 
 
 def resolve_pytorch(workspace: Workspace) -> Path:
-    """The interpreter of the environment that exports; skips the test where no index has PyTorch's build for CPUs."""
+    """The interpreter of the environment that exports; skips the test where no index has PyTorch."""
     missing = _describe_missing_build(workspace.cache.root)
     if missing:
         pytest.skip(missing)
@@ -26,7 +27,14 @@ def _describe_missing_build(root: Path) -> str:
         with open_workspace(str(root)) as workspace:
             workspace.environments.resolve("optimum")
     except EnvironmentMissingError as error:
-        if not any("no version of torch" in line for line in error.details):
+        absent = ("torch was not found", f"no version of torch=={_general_version()} ")
+        if not any(words in f"{line} " for line in error.details for words in absent):
             raise
-        return "PyTorch's build for CPUs (torch of the optimum lock) is on no package index of this machine"
+        return "neither build of PyTorch (torch of the optimum lock) is on a package index of this machine"
     return ""
+
+
+def _general_version() -> str:
+    lock = shipped_lock("optimum")
+    assert lock is not None
+    return lock.versions()["torch"]

@@ -26,8 +26,10 @@ _CLOSED: Final = {
     "HF_HUB_DISABLE_PROGRESS_BARS": "1",
     "DO_NOT_TRACK": "1",
     "TOKENIZERS_PARALLELISM": "false",
+    "CUDA_VISIBLE_DEVICES": "",
 }
-"""Environment variables that the libraries read when they are imported: no network, no telemetry."""
+"""Environment variables that the libraries read when they are imported: no network, no telemetry, and no GPU, which
+only one of the two builds of PyTorch in the lock would use."""
 
 
 def run(request: StageRequest, report: Report) -> StageResult:

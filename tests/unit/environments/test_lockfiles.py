@@ -25,12 +25,21 @@ PINS = st.builds(
     version=st.from_regex(r"[0-9]{1,2}(\.[0-9]{1,2}){0,2}(rc1|\+cpu)?", fullmatch=True),
     marker=st.sampled_from(["", "sys_platform == 'win32'", "python_full_version < '3.12' and os_name == 'nt'"]),
     hashes=st.lists(HASHES, min_size=1, max_size=3).map(lambda items: tuple(sorted(items))),
+    size=st.sampled_from([0, 1, 526605292]),
 )
 
 
 @given(st.lists(PINS, max_size=4))
 def test_a_lock_that_is_written_is_read_as_it_was(pins: list[Pin]) -> None:
     assert parse_lock("x", render_pins(pins)).pins == tuple(pins)
+
+
+def test_the_size_of_a_file_does_not_decide_what_a_lock_is() -> None:
+    line = "heavy==1.0 --hash=sha256:" + "0" * 64
+    assert parse_lock("x", line).digest == parse_lock("x", f"{line}  # 12 bytes").digest
+    assert parse_lock("x", line).digest == "628870c708f0603ab9f5a66ab36c9ca7f8fef7a92f37fc267c4d32dbcb93b0ec", (
+        "environments that were made before are lost"
+    )
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -111,6 +112,32 @@ def test_a_model_that_changes_while_a_step_reads_it_leaves_nothing_in_the_cache(
     model.write_bytes(b"a model")
     again = {"model": digest_source(model, (), cache)}
     assert not executor.execute(steps, again, Reporter(ignore, "x"))["count"].cached
+
+
+def test_a_model_that_gets_another_hard_link_while_a_step_reads_it_has_not_changed(
+    executor: Executor, sources: Mapping[str, Source], model: Path
+) -> None:
+    """As uv makes it of a file that a package brought, whenever it installs that package elsewhere."""
+
+    def link(event: Event) -> None:
+        if isinstance(event, StepStarted):
+            os.link(model, model.with_name("installed elsewhere"))
+
+    outcome = executor.execute((step("count"),), sources, Reporter(link, "x"))["count"]
+    assert outcome.facts["bytes"] == 7
+
+
+def test_other_contents_under_the_time_of_the_old_ones_are_a_change(
+    executor: Executor, sources: Mapping[str, Source], model: Path
+) -> None:
+    def change(event: Event) -> None:
+        if isinstance(event, StepStarted):
+            times = model.stat()
+            model.write_bytes(b"A MODEL")
+            os.utime(model, ns=(times.st_atime_ns, times.st_mtime_ns))
+
+    with pytest.raises(UsageError, match="changed while it was read"):
+        executor.execute((step("count"),), sources, Reporter(change, "x"))
 
 
 def test_a_stage_that_has_nothing_to_do_passes_the_model_itself_on(execute: Execute, model: Path) -> None:
