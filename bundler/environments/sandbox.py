@@ -8,7 +8,6 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
-import subprocess
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from typing import Final
 
 from bundler.model.errors import EnvironmentMissingError
 from bundler.model.paths import real_path
+from bundler.support.processes import run_process
 
 _PROGRAM: Final = "bwrap"
 _INSTALL: Final = "install bubblewrap (`apt-get install bubblewrap`, `dnf install bubblewrap`), or omit --sandbox"
@@ -78,9 +78,7 @@ def find_sandbox(scratch: Path) -> Sandbox:
         raise EnvironmentMissingError(f"--sandbox: no sandbox is available on this machine: {where}", hint=_INSTALL)
     sandbox = Sandbox(program=Path(found))
     command = sandbox.wrap(("/bin/sh", "-c", ":"), writable=(scratch,))
-    done = subprocess.run(
-        command, capture_output=True, text=True, errors="replace", check=False, env={"PATH": "/usr/bin"}
-    )
+    done = run_process(command, text=True, errors="replace", env={"PATH": "/usr/bin"})
     if done.returncode:
         raise EnvironmentMissingError(
             "--sandbox: bubblewrap cannot make a sandbox on this machine",

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Self
 
 from bundler.execution.artifacts import ArtifactStore
-from bundler.execution.disk import storage_error
 from bundler.execution.overlay import is_readonly, open_over, remove_overlay
 from bundler.execution.ownership import PRIVATE, make_private, others_access
 from bundler.execution.records import RecordStore
@@ -23,6 +22,7 @@ from bundler.model.cache import CacheChoice
 from bundler.model.errors import StageError, UsageError
 from bundler.model.paths import check_path_text, user_path
 from bundler.model.stage import Note
+from bundler.support.disk import storage_error
 from bundler.support.files import replace_whole
 
 TAG_NAME = "CACHEDIR.TAG"

@@ -41,6 +41,7 @@ from bundler.model.paths import real_path
 from bundler.model.plan import HOST, MODEL, Step
 from bundler.model.results import StepOutcome
 from bundler.stages.registry import find_stage
+from bundler.support.processes import end_all
 from bundler.support.remembered import BEHIND
 
 __all__ = ["Executor", "Source", "StepStatus"]
@@ -175,6 +176,8 @@ class Executor:
             outcomes = walk.finish()
         except BaseException as error:
             journal.write("ended", error=type(error).__name__, message=str(error)[:500])
+            if not isinstance(error, Exception):
+                end_all()  # also what makes an environment in another thread: no Ctrl-C reaches it
             walk.cancel()
             if isinstance(error, BundlerError):
                 run.reporter.listener(StepsEnded(build=build))

@@ -14,7 +14,6 @@ from bundler.environments.registry import Environment, Environments
 from bundler.environments.sandbox import Sandbox
 from bundler.execution.cache import Cache
 from bundler.execution.calls import StageCall, call_stage
-from bundler.execution.disk import storage_error
 from bundler.execution.journal import Journal
 from bundler.execution.keys import ingredients_of, key_of
 from bundler.execution.limits import limit_seconds
@@ -34,6 +33,7 @@ from bundler.model.results import StepOutcome
 from bundler.model.stage import Note, StageResult, StageSpec
 from bundler.stages.inspect.spec import SPEC as INSPECTION
 from bundler.stages.registry import find_stage
+from bundler.support.disk import storage_error
 from bundler.toolchains.registry import FoundToolchain, find_toolchain
 
 LARGE_BYTES = 1_000_000_000

@@ -315,13 +315,22 @@ def _prove(request: FinishRequest) -> tuple[VariantProof, ...]:
         raise VerificationError(
             f"{prepared.title}: the bundle did not reproduce its golden set in its own runtime",
             details=tuple(f"{label(proof.component, proof.variant)}: {proof.reason}" for proof in failed),
-            hint="nothing was put into place; --set optimization.level=basic optimises less, and where a device rounds "
-            "more than the gate allows, --set accuracy.sqnr_db=… widens it",
+            hint=_hint_after(failed),
         )
     for proof in proofs:
         if proof.passed is None:
             request.reporter.say(f"{label(proof.component, proof.variant)} not run: {proof.reason}")
     return proofs
+
+
+def _hint_after(failed: Sequence[VariantProof]) -> str:
+    """What helps depends on whether the bundle answered: no gate and no level of optimisation opens a model."""
+    if all(proof.comparison is not None and proof.comparison.outputs for proof in failed):
+        return "compare with less optimisation: --set optimization.level=basic; the output folder was not changed"
+    return (
+        "the bundle did not run to its end, for the reason above; build it with --no-prove to examine it where that "
+        "happened"
+    )
 
 
 def _is_timed(request: FinishRequest, proofs: Sequence[VariantProof]) -> bool:

@@ -7,7 +7,6 @@ An existing folder is taken; any other name is that of a model, which is fetched
 from __future__ import annotations
 
 import re
-import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import parse_qsl
@@ -25,6 +24,7 @@ from bundler.pipeline.workspace import Workspace
 from bundler.stages.export_huggingface import fetch
 from bundler.stages.export_huggingface.folder import CONFIG, PREPROCESSING, read_folder
 from bundler.stages.export_huggingface.spec import ENVIRONMENT, SPEC
+from bundler.support.processes import run_process
 
 PREFIX = "hf:"
 EXPORT_ID = "export"
@@ -160,15 +160,7 @@ class _Answer:
 
 def _ask(command: list[str]) -> _Answer:
     try:
-        done = subprocess.run(
-            command,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            check=False,
-            stdin=subprocess.DEVNULL,
-            env=hub_environment(),
-        )
+        done = run_process(command, text=True, errors="replace", env=hub_environment())
         answer = parse_json(done.stdout.splitlines()[-1])
     except (OSError, ValueError, IndexError):
         answer = None

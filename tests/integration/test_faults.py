@@ -308,6 +308,22 @@ def test_a_full_disk_is_one_clear_error(
     assert list_all(tmp_path / "out") == []
 
 
+def test_a_disk_that_an_installer_fills_is_told_as_such(
+    bundler: CommandLine, here: tuple[str, ...], tmp_path: Path, small_disk: Path
+) -> None:
+    """Not as a package that is missing."""
+    model = models.save(models.mlp(), tmp_path / "in", "mlp.onnx")
+    program = dataclasses.replace(bundler, cache=small_disk / "cache")
+    command = program.command(("build", model, *here, "--no-prove", "--json", "--output", tmp_path / "out"))
+    done = subprocess.run(
+        _on_small_disk(tmp_path, *command), capture_output=True, text=True, check=False, env=program.environment()
+    )
+    error = Answer(command=command, code=done.returncode, out=done.stdout, err=done.stderr).expect(6).document["error"]
+    assert error["message"].startswith(f"no space left on {small_disk} (")
+    assert "could not " in error["message"]
+    assert "Traceback" not in done.stdout
+
+
 def test_a_disk_that_the_runtime_fills_is_not_blamed_on_the_model(
     bundler: CommandLine, here: tuple[str, ...], tmp_path: Path, small_disk: Path
 ) -> None:
@@ -319,7 +335,8 @@ def test_a_disk_that_the_runtime_fills_is_not_blamed_on_the_model(
         _on_small_disk(tmp_path, *command), capture_output=True, text=True, check=False, env=program.environment()
     )
     error = Answer(command=command, code=done.returncode, out=done.stdout, err=done.stderr).expect(6).document["error"]
-    assert error["message"].startswith("the disk is full: stage optimize in ")
+    assert error["message"].startswith("no space left on ")
+    assert error["message"].endswith(": stage optimize failed")
     assert str(small_disk) in error["message"]
 
 

@@ -63,6 +63,13 @@ def test_links_are_followed_by_functions_that_never_raise() -> None:
     assert files == [], "use real_path and user_path of bundler.model.paths"
 
 
+def test_processes_are_started_through_one_door() -> None:
+    """Else one outlives a build that is killed."""
+    starting = re.compile(r"subprocess\.(run|Popen|call|check_\w+)\(|os\.(system|spawn\w*|posix_spawn\w*|fork)\(")
+    files = {path for path in (ROOT / "bundler").rglob("*.py") if starting.search(path.read_text("utf-8"))}
+    assert files == {ROOT / "bundler" / "support" / "processes.py"}
+
+
 def read_imports(root: Path) -> dict[str, set[str]]:
     """The modules of the package in `root` that each of them imports."""
     files = {".".join(path.relative_to(root.parent).with_suffix("").parts): path for path in root.rglob("*.py")}

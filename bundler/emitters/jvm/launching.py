@@ -13,11 +13,11 @@ from typing import Any, Final
 from bundler.devices.contract import Command, Device, Need, Outcome
 from bundler.emitters.jvm.maven import check_pom
 from bundler.emitters.payload import CONFIG_NAME, PAYLOAD
-from bundler.environments.processes import name_signal
 from bundler.execution.temporary import temporary_folder
 from bundler.model.codec import parse_json
 from bundler.model.errors import VerificationError
 from bundler.model.runtime import RuntimeConfig
+from bundler.support.processes import name_signal
 from bundler.verification.archives import list_entries
 from bundler.verification.configuration import MAX_BYTES, load_config
 

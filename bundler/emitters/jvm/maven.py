@@ -6,7 +6,6 @@ Nothing of them is run while they are fetched: Maven copies the files of a list,
 from __future__ import annotations
 
 import re
-import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -17,6 +16,7 @@ from xml.parsers import expat
 from bundler.environments.lockfiles import Lock, Pin
 from bundler.environments.registry import Environments
 from bundler.environments.tools import run_tool
+from bundler.execution.temporary import temporary_folder
 from bundler.model.digests import digest_file
 from bundler.model.errors import DefectError, EnvironmentMissingError
 from bundler.model.events import SILENT, Reporter
@@ -137,7 +137,7 @@ def _download(pins: Sequence[Pin], environments: Environments, reporter: Reporte
     root.mkdir(parents=True, exist_ok=True)
     what = ", ".join(f"{pin.name.split(':')[1]} {pin.version}" for pin in pins)
     reporter.say(f"fetching {what} with Maven")
-    with tempfile.TemporaryDirectory(prefix=".", dir=root, ignore_cleanup_errors=True) as scratch:
+    with temporary_folder("maven", otherwise=root) as scratch:
         folder = Path(scratch)
         project = folder / "pom.xml"
         project.write_text(_write_project(pins), "utf-8")

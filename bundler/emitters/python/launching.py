@@ -23,10 +23,10 @@ from bundler.emitters.python.layout import WHEELS, Layout
 from bundler.emitters.python.tags import expand_tags
 from bundler.emitters.python.wheelhouse import gather_locked, merge_locks
 from bundler.environments.lockfiles import Lock
-from bundler.environments.processes import name_signal
 from bundler.environments.sandbox import python_folders
 from bundler.execution.temporary import temporary_folder
 from bundler.model.codec import parse_json
+from bundler.support.processes import name_signal
 
 TIME_LIMIT = 1800.0
 """Time limit in seconds for the golden set of all variants."""

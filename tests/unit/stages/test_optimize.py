@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import onnx
+import onnxruntime
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -12,6 +14,7 @@ from hypothesis import strategies as st
 from bundler.model.errors import StageError
 from bundler.model.gates import check_gate
 from bundler.model.runtime import Gate, Tolerance
+from bundler.onnxkit.canonical import tensor_data
 from bundler.stages.optimize.run import _check
 from tests.support import models
 from tests.support.stage_calls import call_stage, compare, record
@@ -22,6 +25,7 @@ KINDS = [
     models.mlp,
     models.token_encoder,
     models.if_model,
+    models.branch_weights,
     models.loop_model,
     models.local_function,
     models.contrib,
@@ -106,6 +110,29 @@ def test_equal_weights_are_stored_once(tmp_path: Path) -> None:
     path = models.save(model, tmp_path)
     call_stage("optimize", tmp_path / "out", {"model": path}, external_threshold=64, level="none")
     assert (tmp_path / "out" / "model.onnx.data").stat().st_size == same.nbytes
+
+
+@pytest.mark.parametrize("level", ["none", "extended"])
+@pytest.mark.parametrize("lay", [os.link, os.symlink])
+def test_weights_in_branches_open_where_installers_make_links(tmp_path: Path, lay, level: str) -> None:
+    """ONNX Runtime maps linked weights of the main graph, and refuses those of nested graphs."""
+    model = models.save_external(models.branch_weights(), tmp_path / "model")
+    call_stage("optimize", tmp_path / "out", {"model": model}, external_threshold=64, level=level)
+    assert sorted(files_of(tmp_path / "out")) == ["model.onnx", "model.onnx.data"]
+    (tmp_path / "installed").mkdir()
+    for path in (tmp_path / "out").iterdir():
+        lay(path, tmp_path / "installed" / path.name)
+    onnxruntime.InferenceSession(tmp_path / "installed" / "model.onnx", providers=["CPUExecutionProvider"])
+
+
+def test_weights_in_branches_that_no_model_file_holds_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tensor_data, "PROTOBUF_LIMIT", 4095)
+    model = models.save_external(models.branch_weights(), tmp_path)
+    with pytest.raises(StageError, match=r"branches and loop bodies have 4 kB") as caught:
+        call_stage("optimize", tmp_path / "out", {"model": model}, external_threshold=64, level="none")
+    assert "in its main graph" in (caught.value.hint or "")
 
 
 @pytest.mark.parametrize("threshold", [None, 64])
