@@ -73,7 +73,8 @@ def measure(workplace: Workplace) -> Section:
             + ". A cell has the level of proof of each variant from `--json`, seconds of the whole process, MB of the "
             "bundle, and the lowest SQNR of a sample beside the original model. Inputs are synthetic. The builds of a "
             "model follow each other with one cache, so the first also inspects the model and makes the golden set. "
-            "`resolved` variants need a device that is not here."
+            f"`resolved` variants need a device that is not here. No build begins after {BUDGET_SECONDS / 60:.0f} minutes: such "
+            f"a cell says {NOT_BUILT!r}, and a run with `--resume` goes on there."
         ),
         tables=(_count(tuple(found.values())), _list(found)),
         notes=(*_explain(found), *failures),

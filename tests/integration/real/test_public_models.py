@@ -17,13 +17,13 @@ from tests.support.command_line import ROOT, CommandLine
 from tests.support.documents import read_document
 
 MODELS = {
-    "hey_jarvis": "If",
+    "silero_vad_op15": "If",
     "pp_ocrv6_rec_tiny": "Softmax",
     "phase_forest": "TreeEnsemble",
     "hey_mycroft": "LSTM",
     "pp_ocrv6_det_tiny": "ConvTranspose",
 }
-"""One with branches, one whose alphabet is in its metadata, a forest, audio, a detector; each with an operator."""
+"""Weights in branches, an alphabet in the metadata, a forest, audio, a detector; each with an operator that it has."""
 
 
 @pytest.fixture(scope="module")
