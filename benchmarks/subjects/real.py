@@ -71,10 +71,9 @@ def measure(workplace: Workplace) -> Section:
             "`real_models.toml`), each built once for a target of every ecosystem with no option but "
             + ", ".join(f"`{' '.join(options)}` ({name})" for name, options in ECOSYSTEMS.items())
             + ". A cell has the level of proof of each variant from `--json`, seconds of the whole process, MB of the "
-            "bundle, and the lowest SQNR of a sample beside the original model. Inputs are synthetic. The builds of a "
-            "model follow each other with one cache, so the first also inspects the model and makes the golden set. "
-            f"`resolved` variants need a device that is not here. No build begins after {BUDGET_SECONDS / 60:.0f} minutes: such "
-            f"a cell says {NOT_BUILT!r}, and a run with `--resume` goes on there."
+            "bundle, and the lowest SQNR of a sample beside the original model. Inputs are synthetic. All builds share "
+            "one cache, so the first of a model also inspects it and makes the golden set. A `resolved` variant needs a "
+            f"device that is not here. A run ends after a time: cells that say {NOT_BUILT!r} wait for the next one."
         ),
         tables=(_count(tuple(found.values())), _list(found)),
         notes=(*_explain(found), *failures),
