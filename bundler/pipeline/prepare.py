@@ -14,7 +14,7 @@ from bundler.emitters.contract import Runnable
 from bundler.emitters.registry import check_format, find_writer
 from bundler.execution.executor import Source
 from bundler.model.attempts import Frontier, RecordedChoice
-from bundler.model.errors import BundlerError, ProfileError, UsageError
+from bundler.model.errors import BundlerError, OpenSizesError, ProfileError, UsageError
 from bundler.model.events import Listener, Reporter, ignore
 from bundler.model.facts import ModelFacts
 from bundler.model.plan import MODEL, BuildPlan, ComponentPlan, Decision
@@ -30,6 +30,7 @@ from bundler.pipeline.requests import (
     repeat_command,
     target_overrides,
 )
+from bundler.pipeline.running_sizes import SizeTrial, name_running_sizes
 from bundler.pipeline.shapes import assign_sizes
 from bundler.pipeline.workspace import Workspace
 from bundler.planning.plan import make_plan
@@ -166,6 +167,11 @@ def _prepare_named(request: BuildRequest, name: str, bundle: _BundleContext, lis
     data = read_given(request, resolved.profile, bundle.workspace)
     plan_request = _plan_request(request, data, resolved, bundle.command, name)
     settled = settle_profile(resolved.profile, model.facts, plan_request)
+    try:
+        plan = make_plan(settled, plan_request)
+    except OpenSizesError as error:
+        trial = SizeTrial(source=model.source, facts=model.facts, fixed=settled.fixed, asker=plan_request.asker)
+        raise name_running_sizes(error, trial, bundle.workspace, Reporter(listener, title)) from error
     _, known = leave_out(resolved.profile)
     for text in describe_left_out([decision for decision in settled.left_out if decision not in known]):
         Reporter(listener, title).warn(text)
@@ -177,7 +183,7 @@ def _prepare_named(request: BuildRequest, name: str, bundle: _BundleContext, lis
         settled=settled,
         earlier=model.outcomes,
         sources={MODEL: model.source, **data.sources},
-        plan=make_plan(settled, plan_request),
+        plan=plan,
         plan_request=plan_request,
         prefix=f"{name}/" if bundle.several else "",
     )

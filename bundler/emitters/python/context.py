@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import bundler
 from bundler.emitters.contract import EmitRequest
 from bundler.emitters.device import DeviceContext, describe_device
-from bundler.emitters.payload import describe_recorded_preprocessing
+from bundler.emitters.payload import describe_metadata, describe_recorded_preprocessing
 from bundler.emitters.python.modules import find_batch
 from bundler.emitters.python.names import (
     RESERVED_INPUTS,
@@ -82,6 +82,7 @@ class ComponentContext:
     example: tuple[str, ...]
     variants: tuple[str, ...]
     preprocessing: tuple[str, ...]
+    metadata: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -226,6 +227,7 @@ def _make_component(
         example=tuple(f"{port.python_name}=…" for port in inputs if not port.optional),
         variants=tuple(variant.name for variant in component.variants),
         preprocessing=describe_recorded_preprocessing(component.preprocessing),
+        metadata=describe_metadata(component),
     )
 
 

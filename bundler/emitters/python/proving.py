@@ -126,7 +126,7 @@ def _describe_copy(outcome: Mapping[str, Any]) -> str:
 def _describe_installations(found: Mapping[str, str]) -> str:
     """The golden set ran from the first; from the others it was opened."""
     own, *others = found or ("",)
-    return f", installed by {own}; opened from {', '.join(others)} too" if others else ""
+    return f", run from {own}; also opened from {', '.join(others)}" if others else ""
 
 
 def _read_comparison(outcome: Mapping[str, Any]) -> Comparison:

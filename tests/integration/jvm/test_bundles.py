@@ -10,6 +10,7 @@ import subprocess
 import zipfile
 from pathlib import Path
 
+import onnx
 import pytest
 
 from tests.support import models
@@ -18,13 +19,17 @@ from tests.support.command_line import CommandLine
 from tests.support.kotlin import compile_java, compile_sources, fetch_runtime, find_java, run_java
 from tests.support.recurrent_models import make_gru
 
+METADATA = {"classes": "\u4e00$x\n\0", "__proto__": "*/ \u2028", "": ""}
+
 
 @pytest.fixture(scope="module")
 def built(bundler: CommandLine, tmp_path_factory: pytest.TempPathFactory) -> dict[str, object]:
     """Two models in one bundle, one of them with state: verified while it was built."""
     fetch_runtime(bundler.cache)
     folder = tmp_path_factory.mktemp("jar")
-    image = models.save(models.cnn(batch=1), folder, "cnn.onnx")
+    model = models.cnn(batch=1)
+    onnx.helper.set_model_props(model, METADATA)
+    image = models.save(model, folder, "cnn.onnx")
     sound = models.save(make_gru(), folder, "gru.onnx")
     document = bundler.run(
         *("build", f"detect={image}", f"hear={sound}", "--bundle", "senses", "--state", "hear:h0=hn"),
@@ -110,6 +115,8 @@ fun main() {
             println("steps ${answers.size}, state ${stream.state.keys}")
             stream.reset()
         }
+        println("metadata ${bundle.detect.metadata.map { (key, value) -> "$key=${value.map { it.code }}" }.sorted()}")
+        println("of the other ${bundle.hear.metadata}")
     }
 }
 """
@@ -123,7 +130,11 @@ def test_a_stream_is_typed(jar: Path, bundler: CommandLine, tmp_path: Path) -> N
     (tmp_path / "Step.kt").write_text(STREAM % shape[1], "utf-8")
     compile_sources(bundler.cache, (tmp_path / "Step.kt",), libraries(jar), tmp_path / "classes")
     path = os.pathsep.join(map(str, (tmp_path / "classes", *libraries(jar))))
-    assert "steps 3, state [h0]" in run_java(("-cp", path, "StepKt"))
+    said = run_java(("-cp", path, "StepKt"))
+    assert "steps 3, state [h0]" in said
+    told = sorted(f"{key}={[ord(char) for char in value]}" for key, value in METADATA.items())
+    assert f"metadata [{', '.join(told)}]" in said
+    assert "of the other {}" in said
 
 
 def test_maven_takes_it_with_its_pom(jar: Path, tmp_path: Path) -> None:

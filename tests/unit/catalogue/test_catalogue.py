@@ -89,7 +89,7 @@ def test_a_device_says_what_to_know_and_what_people_call_it(name):
         ("iPhone 15 Pro Max", ["iphone-15-pro"]),
         ("MI300X", ["amd-mi300"]),
         ("Rock 5B", ["rockchip-rk3588"]),
-        ("RX 7900 XT", ["amd-7900xtx-linux", "amd-7900xtx-windows"]),
+        ("RX 7900 XT", ["amd-7900xtx-windows", "amd-7900xtx-linux"]),
         ("RX 9070 XT", []),
         ("Ascend 910", []),
     ],

@@ -17,6 +17,7 @@ from bundler.model.runtime import Gate, Tolerance
 from bundler.onnxkit.canonical import tensor_data
 from bundler.stages.optimize.run import _check
 from tests.support import models
+from tests.support.recurrent_models import make_voice
 from tests.support.stage_calls import call_stage, compare, record
 from tests.unit.stages.shuffling import shuffle
 
@@ -194,3 +195,14 @@ def test_a_lost_input_is_refused() -> None:
 def test_hostile_names_stay_the_interface(tmp_path: Path, name: str) -> None:
     call_stage("optimize", tmp_path / "out", {"model": models.save(models.hostile(name), tmp_path)})
     assert onnx.load(tmp_path / "out" / "model.onnx").graph.input[0].name == name
+
+
+@pytest.mark.parametrize("level", ["basic", "extended"])
+def test_branches_that_do_not_run_at_the_fixed_sizes_do_not_break_the_others(tmp_path: Path, level: str) -> None:
+    model = models.save(make_voice(), tmp_path / "model")
+    call_stage("fix_dimensions", tmp_path / "fixed", {"model": model}, dimensions={"samples": 8})
+    result = call_stage("optimize", tmp_path / "out", {"model": tmp_path / "fixed" / "model.onnx"}, level=level)
+    golden = record(model, tmp_path / "golden", dimensions={"samples": 8})
+    found = compare(tmp_path / "out" / "model.onnx", golden, tmp_path / "compare")
+    assert check_gate(found, Gate(default=Tolerance(absolute=1e-5, relative=1e-5, sqnr_db=90)), ()) == ()
+    assert ["not folded ahead of time" in note.text for note in result.notes] == [True]
