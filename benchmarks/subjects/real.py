@@ -72,8 +72,9 @@ def measure(workplace: Workplace) -> Section:
             + ", ".join(f"`{' '.join(options)}` ({name})" for name, options in ECOSYSTEMS.items())
             + ". A cell has the level of proof of each variant from `--json`, seconds of the whole process, MB of the "
             "bundle, and the lowest SQNR of a sample beside the original model. Inputs are synthetic. All builds share "
-            "one cache, so the first of a model also inspects it and makes the golden set. A `resolved` variant needs a "
-            f"device that is not here. A run ends after a time: cells that say {NOT_BUILT!r} wait for the next one."
+            "one cache, so the first of a model also inspects it and makes the golden set. A `resolved` variant "
+            "needs a device that is not here. A run ends after a time: cells that "
+            f"say {NOT_BUILT!r} wait for the next."
         ),
         tables=(_count(tuple(found.values())), _list(found)),
         notes=(*_explain(found), *failures),
