@@ -7,13 +7,14 @@ JS := tests/javascript
 JS_READY := $(JS)/node_modules/.ready
 DEMO := demo-output
 RIVALS := rivals-work
+REAL := real-work
 JOBS ?= 2
 PYTEST = $(BIN)/pytest -n $(JOBS) --dist loadgroup --durations=50
 
 export ORT_DISABLE_TELEMETRY := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo demo-web demo-precision demo-device demo-android test test-full test-slow lint constraints docs site benchmarks benchmarks-rivals clean
+.PHONY: help setup demo demo-web demo-precision demo-device demo-android test test-full test-slow lint constraints docs site benchmarks benchmarks-real benchmarks-rivals clean
 
 help: ## Show the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
@@ -134,9 +135,13 @@ site: $(READY) ## Build the documentation as a site in site/
 benchmarks: $(READY) ## Measure side by side, for benchmarks/RESULTS.md and history.html
 	$(BIN)/python benchmarks/run.py
 
+# A run that was stopped, or that used up its time, goes on with what is left.
+benchmarks-real: $(READY) ## Build forty real models of public packages for every ecosystem (40 minutes on two idle cores)
+	$(BIN)/python benchmarks/run.py --only real --work $(REAL) --resume
+
 # Olive comes into an environment of its own below $(RIVALS), by benchmarks/locks/olive.txt: 5 GB, once.
 benchmarks-rivals: $(READY) ## Measure builds beside Olive's, which is installed for it (5 GB)
 	$(BIN)/python benchmarks/run.py --only rivals --work $(RIVALS)
 
 clean: ## Remove the environment and all output
-	rm -rf $(VENV) $(DEMO) $(RIVALS) site dist build .pytest_cache .ruff_cache .mypy_cache .hypothesis $(JS)/node_modules
+	rm -rf $(VENV) $(DEMO) $(RIVALS) $(REAL) site dist build .pytest_cache .ruff_cache .mypy_cache .hypothesis $(JS)/node_modules

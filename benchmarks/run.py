@@ -28,11 +28,10 @@ from workplace import Workplace
 
 SUBJECTS = (
     "start", "build", "proof", "rebuild", "memory", "bundle", "calls", "disk", "web", "precision", "automatic", "gates",
-    "devices", "repeatability", "together", "several", "opening", "streams", "rivals",
-    "exporters",
+    "devices", "repeatability", "together", "several", "opening", "streams", "real", "rivals", "exporters",
 )  # fmt: skip
-ON_DEMAND = ("rivals", "exporters")
-"""Subjects that run only when they are named: they install gigabytes."""
+ON_DEMAND = ("real", "rivals", "exporters")
+"""Subjects that run only when they are named: they take most of an hour, or install gigabytes."""
 
 
 def main() -> None:
@@ -85,7 +84,9 @@ def _parse() -> argparse.Namespace:
     parser.add_argument("--model", action="append", metavar="MODEL", help="one model; RESULTS.md stays as it is")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the raw figures")
     parser.add_argument("--work", type=Path, metavar="FOLDER", help="keep models and wheels here (else: temporary)")
-    parser.add_argument("--resume", action="store_true", help="take what earlier runs in that folder found (precision)")
+    parser.add_argument(
+        "--resume", action="store_true", help="take what earlier runs in that folder found (precision, real)"
+    )
     options = parser.parse_args()
     if options.resume and not options.work:
         parser.error("--resume takes up what a run with --work FOLDER left: name that folder")
