@@ -224,7 +224,7 @@ def _refuse_foreign(root: Path, known: tuple[str, ...] = ()) -> None:
     if root.exists() and _is_foreign(root, known) and not is_ours(root):
         raise UsageError(
             f"{root} is not a bundler cache, and it is not empty",
-            hint="name an empty or new folder, or omit `--cache` for the default",
+            hint="name an empty or new folder with `--cache`",
         )
 
 

@@ -48,8 +48,12 @@ def explain_rounding(profile: TargetProfile, variant: Variant) -> str:
 
 
 def variant_needs(variant: Variant, profile: TargetProfile) -> tuple[Need, ...]:
-    """Requirements of a variant's providers on the device's software, under the profile's options."""
+    """Requirements of a variant's providers on the device's software, under the profile's options.
+
+    Those of the CPU provider are included: every runtime has it, also for a chain that does not name it.
+    """
     place = Place(
         system=profile.platform.system, runtime=profile.runtime.version, own_build=profile.runtime.custom_build
     )
-    return list_needs(((find_provider(entry.name), as_texts(entry)) for entry in variant.providers), place)
+    chain = [(find_provider(entry.name), as_texts(entry)) for entry in variant.providers]
+    return list_needs((*chain, (find_provider("cpu"), {})), place)

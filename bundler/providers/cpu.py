@@ -2,9 +2,21 @@
 
 from __future__ import annotations
 
-from bundler.providers.knowledge import GraphRules, Numerics, OptionTable, ProviderKnowledge
+from dataclasses import replace
+
+from bundler.providers.knowledge import GraphRules, NeedRule, Numerics, OptionTable, Presence, ProviderKnowledge
 from bundler.providers.methods import LOW_BIT_WEIGHTS
 from bundler.providers.playbook import MOVED_TO_SESSION
+
+_VISUAL_CPP = NeedRule(
+    what="Microsoft's Visual C++ 2015-2022 Redistributable",
+    check="where MSVCP140.dll MSVCP140_1.dll",
+    libraries={"windows": ("MSVCP140.dll", "MSVCP140_1.dll")},
+    systems=("windows",),
+    runtime_versions="<1.31",
+    source="ONNX Runtime documentation, Install ONNX Runtime, Requirements: the Visual C++ runtime on Windows",
+)
+"""Python brings VCRUNTIME140.dll and VCRUNTIME140_1.dll, and neither it nor the runtime's wheels bring these."""
 
 PROVIDER = ProviderKnowledge(
     name="cpu",
@@ -17,6 +29,19 @@ PROVIDER = ProviderKnowledge(
         # CPU is in the session options.
         rules=(),
         replaced=MOVED_TO_SESSION,
+    ),
+    presence=Presence(
+        needs=(
+            _VISUAL_CPP,
+            replace(
+                _VISUAL_CPP,
+                version="14.44 or later",
+                runtime_versions=">=1.31",
+                source="what the libraries of onnxruntime 1.31.1 import (wheels for win_amd64 and win_arm64), and the "
+                "version of the linker in them; Microsoft, C++ binary compatibility between Visual Studio versions: "
+                "the redistributable must be at least as new as the tools",
+            ),
+        ),
     ),
     numerics=Numerics(
         # bf16 is left out: the CPU has no kernels for it (onnxruntime 1.31.1).

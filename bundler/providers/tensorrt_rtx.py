@@ -15,6 +15,7 @@ from bundler.providers.knowledge import (
     Compiler,
     Deferral,
     GraphRules,
+    NeedRule,
     OptionTable,
     Presence,
     ProviderKnowledge,
@@ -152,7 +153,20 @@ PROVIDER = ProviderKnowledge(
             _plugin("onnxruntime-ep-nv-tensorrt-rtx-cu12", ("linux/x64", "windows/x64")),
         ),
         # The plugin carries TensorRT for RTX and CUDA's own runtime; its library is linked to these two of the driver.
-        needs=(replace(DRIVER, libraries={"linux": ("libcuda.so.1", "libnvidia-ml.so.1")}, runtime_versions=""),),
+        needs=(
+            replace(
+                DRIVER,
+                libraries={"linux": ("libcuda.so.1", "libnvidia-ml.so.1"), "windows": ("nvml.dll",)},
+                runtime_versions="",
+            ),
+            NeedRule(
+                what="zlib",
+                check="ldconfig -p | grep libz.so.1",
+                libraries={"linux": ("libz.so.1",)},
+                systems=("linux",),
+                source="what the library of onnxruntime-ep-nv-tensorrt-rtx-cu13 0.5.0 is linked to",
+            ),
+        ),
     ),
     compiler=Compiler(
         stage="build_engine",

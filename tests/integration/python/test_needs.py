@@ -77,7 +77,7 @@ def _with_needs(request: EmitRequest) -> EmitRequest:
     (plain,) = sole_component(request).variants
     requires = dataclasses.replace(
         plain.requires,
-        needs=(Need(what="Fancy driver", version="3", libraries=("libno-such-thing.so.3",)),),
+        needs=(Need(what="Fancy driver", version="3", check="fancy --version", libraries=("libno-such-thing.so.3",)),),
     )
     first = dataclasses.replace(
         plain,
@@ -98,6 +98,37 @@ def test_the_report_says_what_the_variant_that_does_not_run_lacks(needy: ModuleT
     with pytest.warns(needy.FallbackWarning, match=r"not found here: Fancy driver 3 \(libno-such-thing\.so\.3\)"):
         model = needy.Model()
     assert model.report.variant != "fancy"
+
+
+def test_a_runtime_that_cannot_be_loaded_is_explained_by_what_the_device_lacks(
+    cnn_request: EmitRequest, tmp_path: Path
+) -> None:
+    """On Windows without the Visual C++ runtime, `import onnxruntime` fails so, before any variant is opened."""
+    package = write_package(_with_needs(cnn_request), tmp_path)
+    broken = tmp_path / "broken" / "onnxruntime"
+    broken.mkdir(parents=True)
+    broken.joinpath("__init__.py").write_text("raise ImportError('DLL load failed: module not found')", "utf-8")
+    done = package.call("info", PYTHONPATH=str(broken.parent))
+    assert done.returncode == 1
+    assert done.stderr.endswith(
+        "ImportError: the library of onnxruntime cannot be loaded\n"
+        "  why:  DLL load failed: module not found; not found here: Fancy driver 3 (libno-such-thing.so.3)\n"
+        "  next: install what this bundle requires on this device: Fancy driver 3 (check: fancy --version)\n"
+    )
+
+
+def test_a_runtime_that_is_not_installed_is_not_explained_by_the_device(
+    cnn_request: EmitRequest, tmp_path: Path
+) -> None:
+    package = write_package(_with_needs(cnn_request), tmp_path)
+    done = subprocess.run(
+        [sys.executable, "-S", "-c", f"import {package.name}"],
+        cwd=package.root,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stderr.endswith("ModuleNotFoundError: No module named 'onnxruntime'\n")
 
 
 def _with_fixed(request: EmitRequest, by: Any, name: str = "height") -> EmitRequest:

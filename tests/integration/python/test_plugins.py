@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import importlib
 import json
+import shutil
 import subprocess
 import sys
 import threading
@@ -407,3 +408,62 @@ def test_a_plain_bundle_pays_for_nothing_of_this(package: Package) -> None:
     show = f"import sys, {package.name}; {package.name}.Model(); print({ours})"
     done = subprocess.run([sys.executable, "-c", show], cwd=package.root, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.skipif(sys.platform != "linux" or shutil.which("gcc") is None, reason="builds libraries with gcc")
+class TestCarriedLibraries:
+    """A wheel holds no links, so that a library has one name in it: its longest."""
+
+    def build(self, folder: Path, name: str, code: str, *options: str) -> Path:
+        source, library = folder / f"{name}.c", folder / name
+        source.write_text(code, "utf-8")
+        subprocess.run(["gcc", "-shared", "-fPIC", str(source), "-o", str(library), *options], check=True)
+        return library
+
+    def make_plugin(self, folder: Path) -> Path:
+        """As onnxruntime-ep-nv-tensorrt-rtx-cu13 0.5.0 is: it carries `libcudart.so.13.4.36`, is linked to
+        `libcudart.so.13`, and has no path to look for it. The factory of this one offers no device.
+        """
+        folder.mkdir()
+        for name, version in (("libcudart_like", "13.4.36"), ("libbase_like", "1.7.1")):
+            soname = f"{name}.so.{version.partition('.')[0]}"
+            code = f"int {name}(void) {{ return 1; }}"
+            self.build(folder, f"{name}.so.{version}", code, f"-Wl,-soname,{soname}")
+        code = (
+            "#include <stddef.h>\nint libcudart_like(void); int libbase_like(void);\n"
+            "void *CreateEpFactories(const char *n, const void *a, const void *l, void **f, size_t most, size_t *count)"
+            "{ *count = libcudart_like() - libbase_like(); return 0; }\n"
+            "void *ReleaseEpFactory(void *f) { return 0; }\n"
+        )
+        carried = [str(path) for path in folder.glob("*.so.*[0-9]")]
+        return self.build(folder, "libfancy.so", code, *carried)
+
+    def register(self, library: Path, package: Package) -> subprocess.CompletedProcess[str]:
+        """In a process of its own, by the real runtime: what is loaded stays."""
+        words = f"from {package.name}._loader.plugins import _register_library as r; r('Fancy', {str(library)!r})"
+        return subprocess.run(
+            [sys.executable, "-c", words], cwd=package.root, capture_output=True, text=True, check=False
+        )
+
+    @pytest.fixture
+    def package(self, cnn_request: EmitRequest, tmp_path: Path) -> Package:
+        entry = ProviderEntry(name=NAME, options={}, library=MODULE)
+        return write_package(
+            with_variants(cnn_request, make_variant("fancy", model_artifact(cnn_request), providers=(entry, CPU))),
+            tmp_path,
+        )
+
+    def test_they_are_loaded_by_their_real_names(self, package: Package, tmp_path: Path) -> None:
+        library = self.make_plugin(tmp_path / "plugin")
+        plain = f"import onnxruntime; onnxruntime.register_execution_provider_library('Fancy', {str(library)!r})"
+        alone = subprocess.run([sys.executable, "-c", plain], capture_output=True, text=True, check=False)
+        assert "_like.so." in alone.stderr, "the runtime alone does not find them"
+        done = self.register(library, package)
+        assert done.returncode == 0, done.stderr
+
+    def test_one_that_the_plugin_does_not_carry_is_named(self, package: Package, tmp_path: Path) -> None:
+        library = self.make_plugin(tmp_path / "plugin")
+        (tmp_path / "plugin" / "libbase_like.so.1.7.1").unlink()
+        done = self.register(library, package)
+        assert done.returncode == 1
+        assert "libbase_like.so.1: cannot open shared object file" in done.stderr

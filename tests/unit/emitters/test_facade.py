@@ -17,10 +17,11 @@ from syrupy.assertion import SnapshotAssertion
 from bundler.emitters.contract import EmitRequest
 from bundler.emitters.python.context import make_context
 from bundler.emitters.rendering import make_environment
+from bundler.model.requirements import Need
 from bundler.model.signature import Port, Signature, ValueType
 from bundler.support.data import data_root
 from tests.support import models
-from tests.support.bundles import combine_requests, make_request, sole_component, with_component
+from tests.support.bundles import combine_requests, make_request, sole_component, with_component, with_variants
 from tests.unit.support.test_text import HOSTILE, texts
 
 DIGEST = "0" * 64
@@ -69,6 +70,13 @@ def several(tmp_path_factory: pytest.TempPathFactory) -> EmitRequest:
 def with_signature(request: EmitRequest, signature: Signature, **changes: object) -> EmitRequest:
     config = dataclasses.replace(request.config, **changes)  # type: ignore[arg-type]
     return with_component(dataclasses.replace(request, config=config), signature=signature)
+
+
+def with_needs(request: EmitRequest, *needs: Need) -> EmitRequest:
+    """The sole variant has these requirements."""
+    (variant,) = sole_component(request).variants
+    requires = dataclasses.replace(variant.requires, needs=needs)
+    return with_variants(request, dataclasses.replace(variant, requires=requires))
 
 
 def render(request: EmitRequest, template: str = "facade.py.j2") -> str:
@@ -145,12 +153,13 @@ ODD = ("a1", "a_1", "load_report", "detect", "detect_outputs", "np", "npt", "dic
 
 @pytest.fixture
 def rendered(request_: EmitRequest, several: EmitRequest, tmp_path: Path) -> Path:
-    """Packages as they are emitted: a plain one, one with every kind of value, one with hostile names, one of several
-    models, one of several with odd names and hostile ports.
+    """Packages as they are emitted: a plain one, one with every kind of value, one with hostile names, one that
+    requires libraries of the device, one of several models, one of several with odd names and hostile ports.
     """
     hostile = Signature(inputs=many_ports(list(HOSTILE), "i"), outputs=many_ports(list(HOSTILE), "o"))
     signatures = {"plain": sole_component(request_).signature, "mixed": MIXED, "fixed": FIXED, "hostile": hostile}
     requests = {name: with_signature(request_, signature) for name, signature in signatures.items()}
+    requests["needy"] = with_needs(requests["plain"], Need(what="driver", libraries=("libdriver.so.1",)))
     odd = combine_requests(dict.fromkeys(ODD, requests["hostile"]), name="odd")
     for name, request in {**requests, "several": several, "odd": odd}.items():
         package = tmp_path / name
@@ -168,13 +177,13 @@ def check(*command: str, folder: Path) -> None:
 def test_rendered_code_passes_the_linter(rendered: Path) -> None:
     rules = "E,F,W,I,UP,B,C4,D,SIM,PL,ANN,PYI"
     ignored = "D203,D213,D205,D301,D413,D400,D401,D415,D105,D107,D212,PLR0913,E501"
-    for name in ("plain", "mixed", "fixed", "hostile", "several", "odd"):
+    for name in ("plain", "mixed", "fixed", "hostile", "needy", "several", "odd"):
         options = ("--isolated", "--no-cache", "--target-version", "py311", "--select", rules, "--ignore", ignored)
         check("ruff", "check", *options, f"{name}/__init__.py", folder=rendered)
 
 
 def test_rendered_code_is_formatted(rendered: Path) -> None:
-    for name in ("plain", "mixed", "fixed", "several"):
+    for name in ("plain", "mixed", "fixed", "needy", "several"):
         options = ("--isolated", "--no-cache", "--line-length", "120", "--check", "--diff")
         check("ruff", "format", *options, f"{name}/__init__.py", folder=rendered)
 

@@ -165,6 +165,22 @@ def test_a_folder_that_is_not_ours_is_not_taken_for_a_cache(tmp_path: Path) -> N
     assert not is_ours(tmp_path)
 
 
+@pytest.mark.parametrize("variable", ["BUNDLER_CACHE", "XDG_CACHE_HOME"])
+def test_a_default_that_is_not_ours_is_refused_with_a_hint_that_helps(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, variable: str
+) -> None:
+    """Nobody named it with `--cache`, so leaving that out would change nothing."""
+    monkeypatch.delenv("BUNDLER_CACHE", raising=False)
+    (tmp_path / "bundler").mkdir(mode=0o700)
+    (tmp_path / "bundler" / "thesis.tex").write_text("my work")
+    monkeypatch.setenv(variable, str(tmp_path / "bundler" if variable == "BUNDLER_CACHE" else tmp_path))
+    with pytest.raises(UsageError, match="is not a bundler cache") as caught:
+        open_cache()
+    assert caught.value.hint == "name an empty or new folder with `--cache`"
+    with open_cache(str(tmp_path / "new")) as cache:
+        assert cache.root == tmp_path / "new"
+
+
 def test_the_cache_stands_where_the_environment_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BUNDLER_CACHE", str(tmp_path / "there"))
     with open_cache() as cache:

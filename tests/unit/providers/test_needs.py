@@ -132,5 +132,29 @@ def test_of_versions_of_one_thing_the_latest_is_asked_for():
 def test_the_npu_of_openvino_needs_its_driver_and_the_cpu_nothing():
     profile = resolve_target("intel-npu")
     found = {variant.name: [need.what for need in variant_needs(variant, profile)] for variant in profile.variants}
+    found = {name: [what for what in needs if "Visual C++" not in what] for name, needs in found.items()}
     assert found == {"npu": ["Intel's driver of the NPU"], "gpu": ["Intel's driver of the GPU"], "cpu": []}
     assert [judge_free_sizes(variant) for variant in profile.variants] == ["fixed", "dynamic", "dynamic"]
+
+
+@pytest.mark.parametrize("name", target_ids())
+def test_every_variant_on_windows_needs_the_visual_cpp_runtime_and_no_other_does(name):
+    """Also a chain without the CPU provider: the runtime has it, and its library is the one that imports it."""
+    profile = resolve_target(name)
+    for variant in profile.variants:
+        libraries = {library for need in variant_needs(variant, profile) for library in need.libraries}
+        wanted = {"MSVCP140.dll", "MSVCP140_1.dll"} if profile.platform.system == "windows" else set()
+        assert {library for library in libraries if library.startswith("MSVCP")} == wanted, variant.name
+
+
+@pytest.mark.parametrize(("version", "least"), [("1.31.1", "14.44 or later"), ("1.24.4", "")])
+def test_the_version_of_the_visual_cpp_runtime_is_known_from_the_runtime_on_that_was_read(version, least):
+    profile = resolve_target("windows-x64", (f"runtime.version={version}",))
+    (need,) = variant_needs(profile.variants[0], profile)
+    assert (need.what, need.version) == ("Microsoft's Visual C++ 2015-2022 Redistributable", least)
+
+
+def test_tensorrt_for_rtx_on_linux_needs_zlib():
+    profile = resolve_target("rtx-4090")
+    libraries = {library for need in variant_needs(profile.variants[0], profile) for library in need.libraries}
+    assert libraries == {"libcuda.so.1", "libnvidia-ml.so.1", "libz.so.1"}

@@ -1,4 +1,4 @@
-"""Finds required software of the device that is missing. Used only when a variant could not be opened."""
+"""Finds required software of the device that is missing, where the runtime or a variant could not be opened."""
 
 from __future__ import annotations
 
@@ -8,9 +8,36 @@ import platform
 from collections.abc import Callable
 from typing import Any
 
-from .config import Variant
+from .config import Variant, read_bundle
+from .integrity import Memory
 
 Load = Callable[[str], object]
+
+
+def require_runtime(file: str, sha256: str) -> None:
+    """Load the runtime. Raises `ImportError` that names what is missing of the device's own software, as the
+    `runtime.json` of the package with this `file` lists it.
+    """
+    try:
+        import onnxruntime  # noqa: F401
+    except ModuleNotFoundError:
+        raise  # It is not installed: no software of the device would help.
+    except ImportError as error:
+        payload = os.path.join(os.path.dirname(os.path.abspath(file)), "payload")
+        components = read_bundle(Memory(payload), sha256)["components"]
+        variants = [Variant(item) for component in components for item in component["variants"]]
+        raise ImportError(_explain_import(error, variants)) from error
+
+
+def _explain_import(error: ImportError, variants: list[Variant]) -> str:
+    missing = list(dict.fromkeys(filter(None, map(find_missing, variants))))
+    needs = [f"{_name(need)}{_describe_check(need)}" for variant in variants for need in _needs_here(variant)]
+    lines = [
+        "the library of onnxruntime cannot be loaded",
+        f"  why:  {'; '.join((str(error), *missing))}",
+        f"  next: install what this bundle requires on this device: {'; '.join(dict.fromkeys(needs))}",
+    ]
+    return "\n".join(lines)
 
 
 def explain_missing(variant: Variant, load: Load = ctypes.CDLL) -> str:

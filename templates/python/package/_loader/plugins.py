@@ -5,8 +5,12 @@ Only imported for bundles with a plugin.
 
 from __future__ import annotations
 
+import ctypes
+import os
+import re
 import threading
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from typing import Any
 
 import onnxruntime as ort
@@ -20,6 +24,10 @@ Settle = Callable[[dict[str, Any]], dict[str, Any]]
 _guard = threading.Lock()
 
 _KINDS = {"EP_UNSUPPORTED": "unsupported", "EP_SUPPORTED_PREFER_RECOMPILATION": "outdated"}
+
+
+_MISSING = re.compile(r"(lib[\w.+-]+\.so[.\d]*): cannot open")
+"""The linker's message on a library that it does not find. C programs are not translated unless they ask for it."""
 
 
 class PluginError(Exception):
@@ -133,10 +141,39 @@ def _register(name: str, module: str) -> None:
         except Exception as error:  # a broken installation raises anything at all, and is a reason
             raise PluginError(f"the plugin {module} cannot be imported ({type(error).__name__}: {error})") from error
         try:
-            ort.register_execution_provider_library(name, library)
+            _register_library(name, library)
         except RUNTIME_ERRORS as error:
             raise PluginError(f"the library of {module} cannot be loaded ({first_line(error)})") from error
         _registered.add(name)
+
+
+def _register_library(name: str, library: str) -> None:
+    """Register the library of a plugin. A library that the plugin carries under a longer name than the linker looks
+    for (`libcudart.so.13.4.36` for `libcudart.so.13`) is loaded first: the linker then takes it from memory.
+    """
+    loaded: set[str] = set()
+    while True:
+        try:
+            ort.register_execution_provider_library(name, library)
+        except RUNTIME_ERRORS as error:
+            carried = _find_carried(str(error), os.path.dirname(library)) - loaded
+            if not carried:
+                raise
+            for path in carried:
+                with suppress(OSError):  # The next attempt says what it lacks.
+                    ctypes.CDLL(path)
+            loaded |= carried
+        else:
+            return
+
+
+def _find_carried(message: str, folder: str) -> set[str]:
+    """The libraries in `folder` that stand for one that the linker did not find, as its message names it."""
+    missing = set(_MISSING.findall(message))
+    if not missing or not os.path.isdir(folder):
+        return set()
+    names = [entry for entry in os.listdir(folder) if any(entry.startswith(f"{name}.") for name in missing)]
+    return {os.path.join(folder, name) for name in names}
 
 
 _registered: set[str] = set()
