@@ -18,8 +18,8 @@ from docs.site.__main__ import ROOT, build_site, link_pages, list_pages
 
 PAGES = [page for page in list_pages() if page.suffix == ".md" and page.parts[0] != "benchmarks"]
 GIVEN_BY_ALL = {"--help", "-h", "--version", "--install-completion", "--show-completion"}
-OF_OTHERS = {"--component", "--hard-dereference", "--install-links", "--no-index"}
-"""Options of npm, pip and tar that pages speak of."""
+OF_OTHERS = {"--component", "--hard-dereference", "--install-links", "--link-mode", "--no-index"}
+"""Options of npm, pip, uv and tar that pages speak of."""
 
 FILES = {"json", "toml", "py", "md"}
 """Ends of names of files that look like keys (`runtime.json`)."""

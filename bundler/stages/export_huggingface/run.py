@@ -26,10 +26,9 @@ _CLOSED: Final = {
     "HF_HUB_DISABLE_PROGRESS_BARS": "1",
     "DO_NOT_TRACK": "1",
     "TOKENIZERS_PARALLELISM": "false",
-    "CUDA_VISIBLE_DEVICES": "",
 }
-"""Environment variables that the libraries read when they are imported: no network, no telemetry, and no GPU, which
-only one of the two builds of PyTorch in the lock would use."""
+"""Environment variables that the libraries read when they are imported: no network, and no telemetry. (The export itself
+names the CPU as its device: of the two builds of PyTorch in the lock, only one could use a GPU.)"""
 
 
 def run(request: StageRequest, report: Report) -> StageResult:

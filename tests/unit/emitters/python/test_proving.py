@@ -121,10 +121,10 @@ def test_what_is_reported_is_read_by_component(layout: Layout) -> None:
 
 def test_a_configuration_that_was_packed_to_fill_the_memory_is_not_unpacked(tmp_path: Path) -> None:
     with zipfile.ZipFile(tmp_path / "net-1.0-py3-none-any.whl", "w", zipfile.ZIP_DEFLATED) as wheel:
-        wheel.writestr("net/payload/runtime.json", " " * 20_000_000)
+        wheel.writestr("net/payload/runtime.json", " " * 70_000_000)
     with pytest.raises(VerificationError) as caught:
         read_layout(tmp_path)
-    assert "has 20000000 bytes" in caught.value.details[0]
+    assert "has 70000000 bytes" in caught.value.details[0]
 
 
 def test_a_lock_that_is_no_text_is_a_damaged_bundle(layout: Layout) -> None:
