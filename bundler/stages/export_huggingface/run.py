@@ -27,8 +27,8 @@ _CLOSED: Final = {
     "DO_NOT_TRACK": "1",
     "TOKENIZERS_PARALLELISM": "false",
 }
-"""Environment variables that the libraries read when they are imported: no network, and no telemetry. (The export itself
-names the CPU as its device: of the two builds of PyTorch in the lock, only one could use a GPU.)"""
+"""Environment variables that the libraries read when they are imported: no network, and no telemetry. The export itself
+names the CPU as its device: of the two builds of PyTorch in the lock, only one could use a GPU."""
 
 
 def run(request: StageRequest, report: Report) -> StageResult:
