@@ -13,7 +13,7 @@ _VISUAL_CPP = NeedRule(
     check="where MSVCP140.dll MSVCP140_1.dll",
     libraries={"windows": ("MSVCP140.dll", "MSVCP140_1.dll")},
     systems=("windows",),
-    runtime_versions="<1.31",
+    runtime_versions="<1.24.4",
     source="ONNX Runtime documentation, Install ONNX Runtime, Requirements: the Visual C++ runtime on Windows",
 )
 """Python brings VCRUNTIME140.dll and VCRUNTIME140_1.dll, and neither it nor the runtime's wheels bring these."""
@@ -36,10 +36,10 @@ PROVIDER = ProviderKnowledge(
             replace(
                 _VISUAL_CPP,
                 version="14.44 or later",
-                runtime_versions=">=1.31",
-                source="what the libraries of onnxruntime 1.31.1 import (wheels for win_amd64 and win_arm64), and the "
-                "version of the linker in them; Microsoft, C++ binary compatibility between Visual Studio versions: "
-                "the redistributable must be at least as new as the tools",
+                runtime_versions=">=1.24.4",
+                source="what the libraries of onnxruntime-directml 1.24.4 and onnxruntime 1.31.1 import (wheels for "
+                "win_amd64 and win_arm64), and the version of the linker in them; Microsoft, C++ binary compatibility "
+                "between Visual Studio versions: the redistributable must be at least as new as the tools",
             ),
         ),
     ),

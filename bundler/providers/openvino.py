@@ -102,9 +102,11 @@ _NEEDS = (
     NeedRule(
         what="Intel's driver of the GPU",
         check="Device Manager lists the GPU under Display adapters",
+        libraries={"windows": ("OpenCL.dll",)},
         systems=("windows",),
         when={"device_type": "GPU*"},
-        source="OpenVINO documentation, Configurations for Intel GPU",
+        source="OpenVINO documentation, Configurations for Intel GPU; what the GPU's library in the wheel of "
+        "onnxruntime-ep-openvino 1.8.1 imports",
     ),
     NeedRule(
         what="Intel's driver of the NPU",
@@ -116,9 +118,11 @@ _NEEDS = (
     NeedRule(
         what="Intel's driver of the NPU",
         check="Device Manager lists Intel AI Boost under Neural processors",
+        libraries={"windows": ("ze_loader.dll",)},
         systems=("windows",),
         when={"device_type": "NPU"},
-        source="OpenVINO documentation, NPU Device: the plugin needs the driver to compile and to run",
+        source="OpenVINO documentation, NPU Device: the plugin needs the driver to compile and to run; what the NPU's "
+        "libraries in the wheel of onnxruntime-ep-openvino 1.8.1 import",
     ),
 )
 

@@ -288,11 +288,20 @@ PROVIDER = ProviderKnowledge(
                 source="Qualcomm's documentation of the provider for Android",
             ),
             NeedRule(
-                what="Qualcomm's NPU driver",
+                # Its folder is none that the linker searches by itself, so that a loader cannot look for the library.
+                what="Qualcomm's NPU driver, with libcdsprpc.dll",
                 check="Device Manager lists the NPU under Neural processors",
                 systems=("windows",),
                 when={"backend_type": "htp"},
-                source="Qualcomm's documentation of the provider for Windows",
+                source="Qualcomm's documentation of the provider for Windows; what the NPU's libraries in the wheel of "
+                "onnxruntime-qnn 2.7.0 import",
+            ),
+            NeedRule(
+                what="libatomic of GCC",
+                check="ldconfig -p | grep libatomic.so.1",
+                libraries={"linux": ("libatomic.so.1",)},
+                systems=("linux",),
+                source="what libQnnSystem.so in the wheel of onnxruntime-qnn 2.7.0 for Linux aarch64 is linked to",
             ),
             NeedRule(
                 what="Qualcomm's driver of the GPU, with OpenCL",

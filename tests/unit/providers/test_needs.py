@@ -147,7 +147,9 @@ def test_every_variant_on_windows_needs_the_visual_cpp_runtime_and_no_other_does
         assert {library for library in libraries if library.startswith("MSVCP")} == wanted, variant.name
 
 
-@pytest.mark.parametrize(("version", "least"), [("1.31.1", "14.44 or later"), ("1.24.4", "")])
+@pytest.mark.parametrize(
+    ("version", "least"), [("1.31.1", "14.44 or later"), ("1.24.4", "14.44 or later"), ("1.22.0", "")]
+)
 def test_the_version_of_the_visual_cpp_runtime_is_known_from_the_runtime_on_that_was_read(version, least):
     profile = resolve_target("windows-x64", (f"runtime.version={version}",))
     (need,) = variant_needs(profile.variants[0], profile)

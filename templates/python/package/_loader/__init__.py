@@ -10,7 +10,7 @@ Only bundles that need them have `bundle`, the base of `Bundle`, with `together`
 `batches`, for a model whose batch has one size, `streams`, for a model with
 state, `plugins`, for providers from plugins, `prepared`, for what must be
 generated on the device before a variant runs (`prewarming`, with `locking` and `drivers`, generates it), and `needs`,
-which finds missing software of the device when a variant could not be opened.
+which finds missing software of the device when the runtime or a variant could not be opened.
 """
 
 import os
