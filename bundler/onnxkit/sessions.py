@@ -6,6 +6,7 @@ import errno
 import os
 import re
 import shutil
+import sys
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -15,7 +16,7 @@ from typing import Any, Final
 import onnxruntime
 from onnxruntime.capi import onnxruntime_pybind11_state as state
 
-from bundler.model.errors import BundlerError, ModelError, StageError
+from bundler.model.errors import BundlerError, EnvironmentMissingError, ModelError, StageError
 from bundler.onnxkit.plugins import Plugin, add_plugin, read_plugins
 
 LEVELS: Final = {
@@ -206,6 +207,7 @@ def _start(
             )
     except RUNTIME_ERRORS as cause:
         _check_disk(options.optimized_model_filepath, cause)
+        _check_locale(cause)
         raise error(
             "ONNX Runtime cannot load the model",
             details=(clean_message(cause, model if isinstance(model, Path) else None),),
@@ -218,6 +220,27 @@ def _check_disk(target: str, cause: Exception) -> None:
     folder = Path(target).parent
     if target and shutil.disk_usage(folder).free < _FULL_DISK_BYTES:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(folder)) from cause
+
+
+def _check_locale(cause: Exception) -> None:
+    """Explain a text operator whose language this machine lacks. Raises `EnvironmentMissingError`."""
+    found = _LOCALE.search(str(cause))
+    if not found:
+        return
+    name, language = found["name"], found["language"].replace("-", "_")
+    command = f"apt-get install --yes locales && localedef -i {language} -f UTF-8 {name}"
+    where = f" (Debian, Ubuntu, as root: `{command}`)" if sys.platform == "linux" else ""
+    raise EnvironmentMissingError(
+        f"the model's StringNormalizer requires the locale {name}, which this machine does not have",
+        details=(clean_message(cause),),
+        hint=f"install the locale {name}{where}",
+    ) from cause
+
+
+_LOCALE: Final = re.compile(
+    r"Failed to construct locale with name: ?(?P<name>(?P<language>[a-z]{2,3}[_-][A-Z]{2})(?:\.[A-Za-z0-9-]{1,16})?):"
+)
+"""A name that is not a language's is an error of the model."""
 
 
 def clean_message(error: BaseException, path: Path | None = None) -> str:

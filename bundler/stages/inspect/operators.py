@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Final
 
 import onnxruntime
@@ -19,6 +19,7 @@ STANDARD_DOMAIN: Final = "ai.onnx"
 _MAX_SHOWN: Final = 20
 _MAX_LENGTH: Final = 400
 """Maximum number of characters of a line about one operator."""
+_MAX_SHOWN_NAME: Final = 80
 _CONTROL: Final = frozenset({"If", "Loop", "Scan", "SequenceMap"})
 _QUANTIZED: Final = (
     "QLinear", "QuantizeLinear", "DequantizeLinear", "DynamicQuantize", "QAttention", "QGemm", "MatMulNBits",
@@ -33,20 +34,54 @@ def domain_of(item_domain: str) -> str:
 
 def check_versions(model: ModelProto) -> None:
     """Load a one-node model of the same format and opsets into the runtime. Raises `ModelError`."""
+    imports = {domain_of(item.domain): item.version for item in model.opset_import}
+    cause = _probe(model.ir_version, imports)
+    if cause is None:
+        return
+    if _probe(model.ir_version, {STANDARD_DOMAIN: _OLD_OPSET}):
+        newest = _newest(model.ir_version, lambda version: _probe(version, {STANDARD_DOMAIN: _OLD_OPSET}))
+        hint = f"set `model.ir_version = {newest}` with the onnx library, and save the model again"
+    else:
+        known = sorted({domain_of(domain) for domain, _ in _known_operators()} & imports.keys())
+        domain = next((name for name in known if _probe(_OLD_IR, _only(name, imports[name]))), STANDARD_DOMAIN)
+        newest = _newest(imports.get(domain, 0), lambda version: _probe(_OLD_IR, _only(domain, version)))
+        hint = f"export the model again with version {newest} of the operator set {domain}"
+    opsets = tidy(", ".join(f"{name} {version}" for name, version in imports.items()), _MAX_LENGTH)
+    raise ModelError(
+        f"ONNX Runtime {onnxruntime.__version__} cannot read this model's format",
+        details=(f"IR version {model.ir_version}; operator sets: {opsets}", clean_message(cause)),
+        hint=hint,
+    ) from cause
+
+
+_OLD_IR: Final = 8
+_OLD_OPSET: Final = 13
+_PROBED: Final = 64
+"""The first version that is not tried: today's newest are below 30."""
+
+
+def _only(domain: str, version: int) -> dict[str, int]:
+    return {STANDARD_DOMAIN: _OLD_OPSET, domain: version}
+
+
+def _probe(ir_version: int, imports: Mapping[str, int]) -> Exception | None:
+    """Why the runtime does not load a model with these versions."""
     value = helper.make_tensor_value_info("x", TensorProto.FLOAT, [1])
     result = helper.make_tensor_value_info("y", TensorProto.FLOAT, [1])
     graph = helper.make_graph([helper.make_node("Identity", ["x"], ["y"])], "probe", [value], [result])
-    probe = helper.make_model(graph, opset_imports=list(model.opset_import), ir_version=model.ir_version)
+    opsets = [helper.make_opsetid(_short(domain), version) for domain, version in imports.items()]
+    probe = helper.make_model(graph, opset_imports=opsets, ir_version=ir_version)
     try:
         onnxruntime.InferenceSession(probe.SerializeToString(), session_options(SessionSettings()))
     except RUNTIME_ERRORS as cause:
-        opsets = ", ".join(f"{domain_of(item.domain)} {item.version}" for item in model.opset_import)
-        imports = tidy(opsets, _MAX_LENGTH)
-        raise ModelError(
-            f"ONNX Runtime {onnxruntime.__version__} cannot read this model's format",
-            details=(f"IR version {model.ir_version}; operator sets: {imports}", clean_message(cause)),
-            hint="export the model with an older opset, or convert it with onnx.version_converter",
-        ) from cause
+        return cause
+    return None
+
+
+def _newest(version: int, probe: Callable[[int], Exception | None]) -> int:
+    """The newest version that the runtime loads; 1 where it loads none."""
+    first = version - 1 if 0 < version < _PROBED else _PROBED
+    return next((number for number in range(first, 0, -1) if not probe(number)), 1)
 
 
 def check_operators(model: ModelProto) -> None:
@@ -54,16 +89,15 @@ def check_operators(model: ModelProto) -> None:
     known = _known_operators()
     functions = {(item.domain, item.name) for item in model.functions}
     versions = {_short(item.domain): item.version for item in model.opset_import}
-    problems: dict[str, None] = {}
+    problems: dict[str, str] = {}
     for node in iterate_nodes(model):
         if (node.domain, node.op_type) not in functions:
-            found = _operator_problems(node, known, versions)
-            problems.update(dict.fromkeys(tidy(problem, _MAX_LENGTH) for problem in found))
+            problems.update(_operator_problem(node, known, versions))
     if problems:
         raise ModelError(
             f"ONNX Runtime {onnxruntime.__version__} does not support all operators of the model",
             details=limit_lines(list(problems), _MAX_SHOWN),
-            hint="export the model with standard operators; bundler cannot load libraries of custom operators",
+            hint=next(iter(problems.values())),
         )
 
 
@@ -80,20 +114,35 @@ def _known_operators() -> dict[tuple[str, str], int]:
     return first
 
 
-def _operator_problems(
+def _operator_problem(
     node: NodeProto, known: Mapping[tuple[str, str], int], versions: Mapping[str, int]
-) -> Iterator[str]:
+) -> dict[str, str]:
+    """What is wrong with a node's operator, with what to do about it."""
     domain, name = _short(node.domain), qualified_name(node)
+    shown = tidy(domain_of(domain), _MAX_SHOWN_NAME)
     if (domain, node.op_type) not in known:
         if all(domain != other for other, _ in known):
-            yield f"{name}: the domain {node.domain!r} requires a library of custom operators"
-            return
-        close = difflib.get_close_matches(node.op_type, [op for other, op in known if other == domain], 1)
-        yield f"{name}: no such operator" + (f" (did you mean {close[0]}?)" if close else "")
+            problem, hint = f"{name}: the domain {node.domain!r} requires a library of custom operators", _CUSTOM
+        else:
+            close = difflib.get_close_matches(node.op_type, [op for other, op in known if other == domain], 1)
+            problem = f"{name}: no such operator" + (f" (did you mean {close[0]}?)" if close else "")
+            hint = f"correct the operator's name, or export the model with released operators of {shown} only"
     elif domain not in versions:
-        yield f"{name}: the model imports no opset for the domain {domain_of(domain)!r}"
+        problem = f"{name}: the model imports no opset for the domain {domain_of(domain)!r}"
+        hint = f"add {shown!r} to the model's `opset_import`, and save it again"
     elif known[domain, node.op_type] > versions[domain]:
-        yield f"{name}: requires opset {known[domain, node.op_type]}, and the model declares {versions[domain]}"
+        first = known[domain, node.op_type]
+        problem = f"{name}: requires opset {first}, and the model declares {versions[domain]}"
+        hint = f"export the model again with version {first} or newer of the operator set {shown}"
+    else:
+        return {}
+    return {tidy(problem, _MAX_LENGTH): hint}
+
+
+_CUSTOM: Final = (
+    "export the model with operators of ONNX (ai.onnx) and ONNX Runtime (com.microsoft) only; bundler cannot load "
+    "libraries of custom operators"
+)
 
 
 def foreign_domains(model: ModelProto) -> tuple[str, ...]:

@@ -16,7 +16,7 @@ import pytest
 from onnx import ModelProto, TensorProto, helper
 
 from bundler.model.codec import conforms
-from bundler.model.errors import ModelError
+from bundler.model.errors import BundlerError, ModelError
 from bundler.model.facts import ModelFacts
 from bundler.onnxkit.structure import read_constant
 from tests.support import models
@@ -290,3 +290,61 @@ def test_external_data_without_a_length_ends_with_its_tensor(tmp_path: Path) -> 
     call_stage("optimize", tmp_path / "out", {"model": path}, level="basic")
     outputs = compare(tmp_path / "out" / "model.onnx", golden, tmp_path / "compared").outputs
     assert all(output.max_absolute < 1e-6 for output in outputs)
+
+
+@pytest.mark.parametrize(
+    ("ir_version", "domain", "version"), [(99, "", 17), (8, "", 99), (8, "", -1), (8, "ai.onnx.ml", 99)]
+)
+def test_the_hint_about_versions_works_as_printed(tmp_path: Path, ir_version: int, domain: str, version: int) -> None:
+    """The IR version and each operator set have a hint of their own, with the newest version that the runtime loads."""
+    model = models.identity()
+    model.ir_version = ir_version
+    if domain:
+        model.opset_import.add(domain=domain, version=version)
+    else:
+        model.opset_import[0].version = version
+    path = write(model, tmp_path)
+    hint = refuse(path).hint or ""
+    if ir_version == 99:
+        model.ir_version = int(hint.split("`model.ir_version = ")[1].split("`")[0])
+    else:
+        assert hint.endswith(f" of the operator set {domain or 'ai.onnx'}")
+        model.opset_import[-1].version = int(hint.split(" version ")[1].split()[0])
+    path.write_bytes(model.SerializeToString())
+    call_stage("inspect", tmp_path / "out", {"model": path})
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (models.unknown_operator, "correct the operator's name"),
+        (models.unknown_domain, "bundler cannot load libraries of custom operators"),
+    ],
+)
+def test_the_hint_about_an_operator_fits_its_fault(tmp_path: Path, make: Callable[[], ModelProto], said: str) -> None:
+    assert said in (refuse(write(make(), tmp_path)).hint or "")
+
+
+def lower(locale: str) -> ModelProto:
+    """A model that makes text small in the language of `locale`."""
+    node = helper.make_node("StringNormalizer", ["x"], ["y"], case_change_action="LOWER", locale=locale)
+    values = [helper.make_tensor_value_info(name, TensorProto.STRING, [1]) for name in ("x", "y")]
+    graph = helper.make_graph([node], "lower", values[:1], values[1:])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the names of locales are those of Linux")
+@pytest.mark.parametrize(
+    ("locale", "exit_code", "said"),
+    [
+        ("sw_UG.UTF-8", 5, "&& localedef -i sw_UG -f UTF-8 sw_UG.UTF-8`)"),
+        ("tlh_QX", 5, "&& localedef -i tlh_QX -f UTF-8 tlh_QX`)"),
+        ("$(reboot)_XX", 3, "`bundler inspect MODEL`"),
+    ],
+)
+def test_a_locale_that_the_machine_lacks(tmp_path: Path, locale: str, exit_code: int, said: str) -> None:
+    """A machine without the model's language is not a bad model; an invented name is."""
+    with pytest.raises(BundlerError) as caught:
+        record(write(lower(locale), tmp_path), tmp_path / "golden")
+    assert caught.value.exit_code == exit_code
+    assert said in (caught.value.hint or "")
