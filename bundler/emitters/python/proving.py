@@ -124,9 +124,9 @@ def _describe_copy(outcome: Mapping[str, Any]) -> str:
 
 
 def _describe_installations(found: Mapping[str, str]) -> str:
-    """The golden set ran from the first; from the others it was opened."""
-    own, *others = found or ("",)
-    return f", run from {own}; also opened from {', '.join(others)}" if others else ""
+    """Which of them the golden set ran from depends on the machine's file systems, so that it is not said."""
+    *first, last = sorted(found) or ("",)
+    return f", and opened from {', '.join(first)} and {last}" if first else ""
 
 
 def _read_comparison(outcome: Mapping[str, Any]) -> Comparison:
