@@ -36,10 +36,12 @@ PROVIDER = ProviderKnowledge(
             replace(
                 _VISUAL_CPP,
                 version="14.44 or later",
+                libraries={"windows": ("MSVCP140.dll", "MSVCP140_1.dll", "MSVCP140_ATOMIC_WAIT.dll")},
                 runtime_versions=">=1.24.4",
-                source="what the libraries of onnxruntime-directml 1.24.4 and onnxruntime 1.31.1 import (wheels for "
-                "win_amd64 and win_arm64), and the version of the linker in them; Microsoft, C++ binary compatibility "
-                "between Visual Studio versions: the redistributable must be at least as new as the tools",
+                source="what libraries of onnxruntime-directml 1.24.4, onnxruntime 1.31.1 and onnxruntime-gpu 1.31.1 "
+                "import (wheels for win_amd64 and win_arm64), and the version of the linker in them; Microsoft, C++ "
+                "binary compatibility between Visual Studio versions: the redistributable must be at least as new as "
+                "the tools",
             ),
         ),
     ),

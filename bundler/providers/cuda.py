@@ -39,6 +39,17 @@ DRIVER = NeedRule(
 )
 
 
+def for_each_system(rule: NeedRule, *libraries: str) -> tuple[NeedRule, NeedRule]:
+    """A requirement with its check for Linux, and the same for Windows, whose names of the libraries are `libraries`.
+
+    There, they are only looked for along PATH, which Python does not search: a loader cannot look for them.
+    """
+    return (
+        replace(rule, systems=("linux",)),
+        replace(rule, systems=("windows",), libraries={}, check=f"where {' '.join(libraries)}"),
+    )
+
+
 def _cuda_13(package: str, *more: str, runtimes: str, source: str) -> NeedRule:
     """CUDA 13, whose runtime pip knows as `package`; `more` are libraries beyond those of every such runtime."""
     libraries = ("libcudart.so.13", "libcublas.so.13", "libcublasLt.so.13", "libcurand.so.10", "libnvrtc.so.13")
@@ -64,23 +75,33 @@ def _cudnn(package: str, runtimes: str) -> NeedRule:
     )
 
 
+_CUDA_13_WINDOWS = ("cublas64_13.dll", "cublasLt64_13.dll")
+"""What the provider's library of onnxruntime-gpu 1.31.1 for Windows imports of CUDA."""
+
 CUDA_NEEDS = (
     DRIVER,
     replace(DRIVER, version="525 or later", runtime_versions=">=1.19,<1.27"),
-    _cuda_13(
-        "nvidia-cuda-runtime",
-        runtimes=">=1.28",
-        source=f"{_EXTRAS}; what the provider's library of 1.31.1 is linked to, and libnvrtc, which it opens by name",
+    *for_each_system(
+        _cuda_13(
+            "nvidia-cuda-runtime",
+            runtimes=">=1.28",
+            source=f"{_EXTRAS}; what the provider's library of 1.31.1 is linked to, and libnvrtc, which it opens by "
+            "name",
+        ),
+        *_CUDA_13_WINDOWS,
     ),
-    _cuda_13(
-        "nvidia-cuda-runtime-cu13",
-        "libcufft.so.12",
-        runtimes=">=1.27,<1.28",
-        source=f"{_EXTRAS}; what the provider's library of 1.27.0 is linked to",
+    *for_each_system(
+        _cuda_13(
+            "nvidia-cuda-runtime-cu13",
+            "libcufft.so.12",
+            runtimes=">=1.27,<1.28",
+            source=f"{_EXTRAS}; what the provider's library of 1.27.0 is linked to",
+        ),
+        *_CUDA_13_WINDOWS,
     ),
     NeedRule(what="CUDA", version="12", runtime_versions=">=1.19,<1.27", source=_EXTRAS),
-    _cudnn("nvidia-cudnn-cu13", ">=1.27"),
-    _cudnn("nvidia-cudnn-cu12", ">=1.19,<1.27"),
+    *for_each_system(_cudnn("nvidia-cudnn-cu13", ">=1.27"), "cudnn64_9.dll"),
+    *for_each_system(_cudnn("nvidia-cudnn-cu12", ">=1.19,<1.27"), "cudnn64_9.dll"),
     NeedRule(
         what="zlib, which cuDNN uses",
         check="ldconfig -p | grep libz.so.1",

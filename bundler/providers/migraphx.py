@@ -105,7 +105,9 @@ PROVIDER = ProviderKnowledge(
             NeedRule(
                 what="AMD's driver, and ROCm with MIGraphX",
                 check="rocminfo",
-                source="ONNX Runtime documentation, MIGraphX Execution Provider",
+                libraries={"linux": ("libamdhip64.so.7", "libmigraphx_c.so.3")},
+                source="ONNX Runtime documentation, MIGraphX Execution Provider; what the provider's library of "
+                "onnxruntime-migraphx 1.27.0 is linked to",
             ),
         ),
     ),

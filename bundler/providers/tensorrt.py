@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from bundler.providers.cuda import CUDA_NEEDS, DEVICE_MEMORY, GPU_RUNTIME
+from bundler.providers.cuda import CUDA_NEEDS, DEVICE_MEMORY, GPU_RUNTIME, for_each_system
 from bundler.providers.knowledge import (
     Deferral,
     GraphRules,
@@ -111,9 +111,9 @@ def _check(options: Mapping[str, str]) -> Iterator[tuple[str, str]]:
         yield "trt_layer_norm_fp32_fallback", "has no effect without `trt_fp16_enable`"
 
 
-def _library(cuda: str, runtimes: str) -> NeedRule:
+def _library(cuda: str, runtimes: str) -> tuple[NeedRule, ...]:
     """TensorRT is published once for each CUDA, with files of the same names: only the right one works."""
-    return NeedRule(
+    rule = NeedRule(
         what="TensorRT",
         version=f"10 for CUDA {cuda}",
         check="ldconfig -p | grep libnvinfer.so.10",
@@ -122,6 +122,7 @@ def _library(cuda: str, runtimes: str) -> NeedRule:
         source="what the provider's library of onnxruntime-gpu 1.31.1 is linked to (beside libcudart.so.13); "
         "the runtime's documentation",
     )
+    return for_each_system(rule, "nvinfer_10.dll", "nvonnxparser_10.dll")
 
 
 _SYMMETRIC: Mapping[str, bool] = {
@@ -183,7 +184,7 @@ PROVIDER = ProviderKnowledge(
     graph=GraphRules(excluded_optimizers=REFUSED_OPTIMIZERS, ranges=_SHAPES),
     presence=Presence(
         availability=GPU_RUNTIME,
-        needs=(*CUDA_NEEDS, _library("13", ">=1.27"), _library("12", ">=1.19,<1.27")),
+        needs=(*CUDA_NEEDS, *_library("13", ">=1.27"), *_library("12", ">=1.19,<1.27")),
     ),
     # An engine needs the GPU that it is for, so no other machine builds one.
     deferral=Deferral(

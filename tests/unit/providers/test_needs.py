@@ -143,7 +143,11 @@ def test_every_variant_on_windows_needs_the_visual_cpp_runtime_and_no_other_does
     profile = resolve_target(name)
     for variant in profile.variants:
         libraries = {library for need in variant_needs(variant, profile) for library in need.libraries}
-        wanted = {"MSVCP140.dll", "MSVCP140_1.dll"} if profile.platform.system == "windows" else set()
+        wanted = (
+            {"MSVCP140.dll", "MSVCP140_1.dll", "MSVCP140_ATOMIC_WAIT.dll"}
+            if profile.platform.system == "windows"
+            else set()
+        )
         assert {library for library in libraries if library.startswith("MSVCP")} == wanted, variant.name
 
 
@@ -160,3 +164,10 @@ def test_tensorrt_for_rtx_on_linux_needs_zlib():
     profile = resolve_target("rtx-4090")
     libraries = {library for need in variant_needs(profile.variants[0], profile) for library in need.libraries}
     assert libraries == {"libcuda.so.1", "libnvidia-ml.so.1", "libz.so.1"}
+
+
+def test_what_is_required_on_windows_is_checked_by_means_of_windows():
+    profile = resolve_target("rtx-4090-windows")
+    checks = {need.what: need.check for variant in profile.variants for need in variant_needs(variant, profile)}
+    assert not [check for check in checks.values() if "ldconfig" in check or "grep" in check]
+    assert (checks["CUDA"], checks["cuDNN"]) == ("where cublas64_13.dll cublasLt64_13.dll", "where cudnn64_9.dll")
