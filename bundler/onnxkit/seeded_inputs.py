@@ -32,6 +32,7 @@ from bundler.onnxkit.seeded_values import (
     draw_mask,
     selector_bit,
 )
+from bundler.onnxkit.tree_thresholds import Thresholds, draw_around
 from bundler.onnxkit.value_files import Value
 
 _LENGTHS: Final = re.compile(r"len(gth)?s?$", re.IGNORECASE)
@@ -47,11 +48,14 @@ omit the constants that the model compares with."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class IntegerHints:
-    """What the graph implies for the integers of an input: an upper bound, or constants that they are compared with."""
+class ValueHints:
+    """What the graph implies for the numbers of an input: for integers an upper bound, or constants that they are
+    compared with; for the columns of tables the thresholds of trees.
+    """
 
     bounds: Mapping[str, int] = field(default_factory=dict)
     compared: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    thresholds: Mapping[str, Thresholds] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,7 +67,7 @@ class Maker:
 
     signature: Signature
     sizes: Sizes
-    hints: IntegerHints
+    hints: ValueHints
     integers: Integers = "implied"
     changes: Mapping[Key, int] = field(default_factory=dict)
     plain: bool = False
@@ -150,6 +154,8 @@ class _Drawing:
         if "int" in name:
             return self._integers(element.dtype, element.bits, shape, port).astype(element.dtype)
         values = np.asarray(draw_floats(shape, self._index, self._generator))
+        if port in self._maker.hints.thresholds:
+            values = draw_around(values, self._maker.hints.thresholds[port], self._generator)
         return values.astype(np.float32).astype(element.dtype)
 
     def _mask(self, shape: Shape, *, inverted: bool) -> np.ndarray:

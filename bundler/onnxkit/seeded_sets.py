@@ -22,8 +22,9 @@ from bundler.onnxkit.elements import element_of_array, storage_bytes
 from bundler.onnxkit.index_bounds import index_bounds
 from bundler.onnxkit.other_sizes import OtherSizes, find_other_sizes
 from bundler.onnxkit.running import RunError, RunTimeError, run_in_lanes, run_session
-from bundler.onnxkit.seeded_inputs import IntegerHints, Maker
+from bundler.onnxkit.seeded_inputs import Maker, ValueHints
 from bundler.onnxkit.size_search import SizeSearch, describe_sizes, limit_run
+from bundler.onnxkit.tree_thresholds import tree_thresholds
 from bundler.onnxkit.value_files import Value
 from bundler.onnxkit.workload import count_multiplications
 
@@ -72,7 +73,7 @@ class SeededSet:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeededModel:
     """The model of a set: `session` runs the model with this `structure`. `hints` are what its graph implies
-    for integers; sizes with `ranges` stay within them.
+    for its inputs; sizes with `ranges` stay within them.
     """
 
     session: onnxruntime.InferenceSession
@@ -84,15 +85,17 @@ class SeededModel:
     @property
     def run_seconds(self) -> float:
         """Time limit in seconds of one run of a model with fixed sizes."""
-        sizes = Maker(signature=self.signature, sizes=Sizes(), hints=IntegerHints(), ranges=self.ranges).shapes
+        sizes = Maker(signature=self.signature, sizes=Sizes(), hints=ValueHints(), ranges=self.ranges).shapes
         return limit_run(count_multiplications(self.structure, sizes))
 
     @property
-    def hints(self) -> IntegerHints:
-        """What the graph implies for the model's integers."""
+    def hints(self) -> ValueHints:
+        """What the graph implies for the numbers of the model's inputs."""
         names = tuple(port.name for port in self.signature.inputs)
-        return IntegerHints(
-            bounds=index_bounds(self.structure, names), compared=compared_constants(self.structure, names)
+        return ValueHints(
+            bounds=index_bounds(self.structure, names),
+            compared=compared_constants(self.structure, names),
+            thresholds=tree_thresholds(self.structure, names),
         )
 
 

@@ -16,7 +16,7 @@ from bundler.model.shapes import SizeRange
 from bundler.model.signature import Signature
 from bundler.model.stage import Report
 from bundler.onnxkit.running import RunError, RunTimeError, run_within
-from bundler.onnxkit.seeded_inputs import IntegerHints, Integers, Maker
+from bundler.onnxkit.seeded_inputs import Integers, Maker, ValueHints
 from bundler.onnxkit.value_files import MAX_SAMPLE_BYTES, Value
 from bundler.support.text import visible
 
@@ -71,7 +71,7 @@ class SizeSearch:
 
     session: onnxruntime.InferenceSession
     signature: Signature
-    hints: IntegerHints
+    hints: ValueHints
     seed: int
     report: Report
     search_seconds: float = SEARCH_SECONDS

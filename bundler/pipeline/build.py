@@ -18,6 +18,7 @@ from bundler.pipeline.accuracy import find_accuracies
 from bundler.pipeline.assemble import make_runtime_config
 from bundler.pipeline.built import BuiltBundle, BuiltPart
 from bundler.pipeline.judging import Verdict, judge_plan
+from bundler.pipeline.lower_level import lower_level
 from bundler.pipeline.memo import bundle_key, recall_bundle, remember_bundle
 from bundler.pipeline.only_sizes import settle_only_sizes
 from bundler.pipeline.parallel import run_each
@@ -154,6 +155,7 @@ def _run_steps(prepared: Prepared, workspace: Workspace, listener: Listener) -> 
         outcomes = workspace.executor.execute(prepared.plan.steps, prepared.sources, reporter)
     except ModelError as error:
         raise _explain_sizes(error, prepared, workspace, reporter) from error
+    prepared, outcomes = lower_level(prepared, outcomes, workspace, reporter)
     prepared = replace(prepared, plan=settle_only_sizes(prepared.plan, prepared.facts.signature, outcomes))
     check_placements(prepared.plan, outcomes, reporter)
     check_gates(prepared, outcomes, workspace, reporter)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Literal
 
 from bundler.model.errors import ProfileError, UsageError
 from bundler.model.facts import ModelFacts
@@ -52,6 +53,11 @@ class SettledProfile:
     def only(self, variant: Variant) -> SettledProfile:
         """With this variant only, as automatic precision tries it."""
         return replace(self, profile=self.profile.model_copy(update={"variants": (variant,)}))
+
+    def at_level(self, level: Literal["none", "basic", "extended"]) -> SettledProfile:
+        """Optimised ahead of time at this level, where a build found out that a higher one changes the outputs."""
+        optimization = self.profile.optimization.model_copy(update={"level": level})
+        return replace(self, profile=self.profile.model_copy(update={"optimization": optimization}))
 
 
 def settle_profile(profile: TargetProfile, facts: ModelFacts, request: PlanRequest) -> SettledProfile:

@@ -20,6 +20,7 @@ MODELS = {
     "silero_vad_op15": "If",
     "pp_ocrv6_rec_tiny": "Softmax",
     "phase_forest": "TreeEnsemble",
+    "validity_forest": "TreeEnsembleClassifier",
     "hey_mycroft": "LSTM",
     "pp_ocrv6_det_tiny": "ConvTranspose",
 }

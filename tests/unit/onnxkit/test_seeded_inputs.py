@@ -16,7 +16,7 @@ from bundler.onnxkit.digests import digest_values
 from bundler.onnxkit.equality import same_value
 from bundler.onnxkit.fitting import sample_problems
 from bundler.onnxkit.index_bounds import index_bounds
-from bundler.onnxkit.seeded_inputs import IntegerHints, Maker
+from bundler.onnxkit.seeded_inputs import Maker, ValueHints
 from tests.support import models, open_models
 
 
@@ -26,7 +26,7 @@ def tensor_port(name: str, kind: str, *shape: Any) -> Port:
 
 def make(*ports: Port, sizes: Sizes | None = None, **hints: Any) -> Maker:
     signature = Signature(inputs=ports, outputs=())
-    return Maker(signature=signature, sizes=sizes or Sizes(), hints=IntegerHints(**hints))
+    return Maker(signature=signature, sizes=sizes or Sizes(), hints=ValueHints(**hints))
 
 
 def eight(maker: Maker, name: str) -> list[Any]:
@@ -106,7 +106,7 @@ def test_lengths_are_those_of_the_tensors_beside_them() -> None:
 
 def test_plain_samples_have_no_padding_and_take_one_way() -> None:
     signature = Signature(inputs=(tensor_port("mask", "int64", 2, 8), tensor_port("go", "bool")), outputs=())
-    maker = Maker(signature=signature, sizes=Sizes(), hints=IntegerHints(), plain=True)
+    maker = Maker(signature=signature, sizes=Sizes(), hints=ValueHints(), plain=True)
     assert all(values.all() for name in ("mask", "go") for values in eight(maker, name))
 
 
@@ -162,7 +162,7 @@ def test_hostile_signatures_give_values_that_fit_or_are_known_to_be_too_large(
     inputs = tuple(Port(name=name, type=ValueType(element_type=kind, shape=shape)) for name, kind, shape in ports)
     signature = Signature(inputs=inputs, outputs=())
     names = [port.name for port in inputs]
-    hints = IntegerHints(bounds=dict.fromkeys(names, bounds), compared=dict.fromkeys(names, constants))
+    hints = ValueHints(bounds=dict.fromkeys(names, bounds), compared=dict.fromkeys(names, constants))
     maker = Maker(signature=signature, sizes=Sizes(space=2, length=3), hints=hints, plain=plain)
     assert all(item.label.isprintable() for item in free_dimensions(signature))
     if maker.count_bytes() > 1 << 20:

@@ -16,7 +16,7 @@ from bundler.model.free_dimensions import Sizes
 from bundler.onnxkit.compared_constants import compared_constants
 from bundler.onnxkit.index_bounds import index_bounds
 from bundler.onnxkit.other_sizes import find_other_sizes, other_sizes
-from bundler.onnxkit.seeded_inputs import IntegerHints
+from bundler.onnxkit.seeded_inputs import ValueHints
 from bundler.onnxkit.sessions import REFERENCE, open_session
 from bundler.onnxkit.signatures import model_signature
 from bundler.onnxkit.size_search import SizeSearch, limit_run
@@ -26,7 +26,7 @@ from tests.support import hostile_models, models, open_models
 def search(model: ModelProto, folder: Path, **limits: Any) -> SizeSearch:
     signature = model_signature(model)
     names = tuple(port.name for port in signature.inputs)
-    hints = IntegerHints(bounds=index_bounds(model, names), compared=compared_constants(model, names))
+    hints = ValueHints(bounds=index_bounds(model, names), compared=compared_constants(model, names))
     session = open_session(models.save(model, folder), REFERENCE)
     return SizeSearch(
         session=session, signature=signature, hints=hints, seed=0, **{"report": lambda _share, _text: None, **limits}
