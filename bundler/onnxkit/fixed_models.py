@@ -10,6 +10,7 @@ from onnxruntime.tools.onnx_model_utils import make_dim_param_fixed
 
 from bundler.model.fixing import Fixing
 from bundler.model.shapes import FixedShape
+from bundler.onnxkit.inference import infer_shapes
 from bundler.onnxkit.size_folding import fold_sizes
 from bundler.onnxkit.structure import iterate_graphs, lift_constants
 
@@ -47,7 +48,7 @@ def _forget_placeholders(model: ModelProto) -> None:
 def _fix_outputs(model: ModelProto) -> None:
     """Give outputs the sizes that now follow; outputs that inference cannot determine do not change."""
     try:
-        inferred = onnx.shape_inference.infer_shapes(model, data_prop=True)
+        inferred = infer_shapes(model, data_prop=True)
     except (onnx.shape_inference.InferenceError, RuntimeError, ValueError):
         return
     _adopt_outputs(model, inferred)

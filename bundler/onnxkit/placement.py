@@ -11,6 +11,7 @@ import onnx
 from onnx import ModelProto, NodeProto, TypeProto
 
 from bundler.onnxkit.elements import element_of_onnx
+from bundler.onnxkit.inference import infer_shapes
 from bundler.onnxkit.placement_facts import LeftNode, counted_nodes, left_node
 from bundler.onnxkit.structure import iterate_graphs, qualified_name
 
@@ -100,7 +101,7 @@ def _is_dynamic(tensor: TypeProto.Tensor) -> bool:
 
 def _types(model: ModelProto) -> dict[str, TypeProto.Tensor]:
     try:
-        inferred = onnx.shape_inference.infer_shapes(model)
+        inferred = infer_shapes(model)
     except (onnx.shape_inference.InferenceError, RuntimeError, ValueError):
         inferred = model
     graphs = iterate_graphs(inferred)

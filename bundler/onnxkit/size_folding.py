@@ -15,6 +15,7 @@ import onnx
 from onnx import GraphProto, ModelProto, NodeProto, TensorProto, helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 
+from bundler.onnxkit.inference import infer_shapes
 from bundler.onnxkit.structure import integer_attribute, keep_only, read_constant, subgraphs
 
 _MAX_ROUNDS: Final = 32
@@ -53,7 +54,7 @@ def _infer_shapes(model: ModelProto) -> ModelProto:
     untyped = {name for node in model.graph.node if node.domain not in _STANDARD for name in node.output}
     keep_only(model.graph.value_info, lambda info: info.name in untyped)
     try:
-        inferred: ModelProto = onnx.shape_inference.infer_shapes(model, data_prop=True)
+        inferred = infer_shapes(model, data_prop=True)
     except _ERRORS:
         return model
     return inferred

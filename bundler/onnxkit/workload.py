@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from copy import deepcopy
 from typing import Final
 
-import onnx
 from onnx import ModelProto, NodeProto
 
+from bundler.onnxkit.inference import infer_shapes
 from bundler.onnxkit.structure import iterate_graphs
 
 Shape = tuple[int, ...]
@@ -42,7 +42,7 @@ def _infer(structure: ModelProto, shapes: Mapping[str, Shape]) -> ModelProto:
             for size in shapes[info.name]:
                 info.type.tensor_type.shape.dim.add(dim_value=size)
     try:
-        inferred: ModelProto = onnx.shape_inference.infer_shapes(model, data_prop=True)
+        inferred = infer_shapes(model, data_prop=True)
     except Exception:  # noqa: BLE001 - its errors for an unsupported graph are not documented
         return model
     return inferred

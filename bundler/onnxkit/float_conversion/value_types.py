@@ -10,6 +10,7 @@ import onnx.inliner
 from onnx import ModelProto, TensorProto, ValueInfoProto, helper
 
 from bundler.onnxkit.elements import element_of_runtime
+from bundler.onnxkit.inference import infer_shapes
 from bundler.onnxkit.linked_models import LinkedModel, open_structure
 from bundler.onnxkit.sessions import REFERENCE
 from bundler.onnxkit.structure import iterate_graphs
@@ -23,7 +24,7 @@ def infer_types(linked: LinkedModel) -> LinkedModel:
     model = linked.model
     if model.functions:
         model = onnx.inliner.inline_local_functions(model)
-    inferred = LinkedModel(onnx.shape_inference.infer_shapes(model), linked.folders, linked.external)
+    inferred = LinkedModel(infer_shapes(model), linked.folders, linked.external)
     graph = inferred.model.graph
     known = {info.name for info in (*graph.value_info, *graph.output) if info.type.WhichOneof("value")}
     unknown = [name for node in graph.node for name in node.output if name and name not in known]

@@ -9,6 +9,7 @@ import onnx
 from onnx import ModelProto, ValueInfoProto
 from onnxruntime.quantization.quant_utils import add_infer_metadata
 
+from bundler.onnxkit.inference import infer_shapes
 from bundler.onnxkit.structure import iterate_graphs, read_structure
 
 
@@ -30,8 +31,7 @@ def load_with_shapes(path: Path) -> ModelProto:
 def infer_structure(path: Path) -> ModelProto:
     """The model at `path` without its large weights, with all shapes that ONNX infers."""
     structure = read_structure(path)
-    inferred: ModelProto = onnx.shape_inference.infer_shapes(structure)
-    return inferred
+    return infer_shapes(structure)
 
 
 def knows_types(model: ModelProto, operators: Collection[str]) -> bool:
