@@ -54,7 +54,8 @@ def _edges(thresholds: np.ndarray) -> np.ndarray:
     """The thresholds, and a limit below and above them as far away as they are from each other."""
     least, most = thresholds[0], thresholds[-1]
     step = (most - least) / (len(thresholds) - 1) if len(thresholds) > 1 else max(abs(least), 1.0)
-    return np.clip(np.array([least - step, *thresholds, most + step]), -_LARGEST, _LARGEST)
+    edges: np.ndarray = np.clip([least - step, *thresholds, most + step], -_LARGEST, _LARGEST)
+    return edges
 
 
 def _by_column(start: str, flow: ValueFlow) -> Thresholds:

@@ -21,8 +21,8 @@ _REASON: Final = "at level extended, the runtime fuses operators and rounds in o
 
 
 def lower_level(
-    prepared: Prepared, outcomes: Mapping[str, StepOutcome], workspace: Workspace, reporter: Reporter
-) -> tuple[Prepared, Mapping[str, StepOutcome]]:
+    prepared: Prepared, outcomes: dict[str, StepOutcome], workspace: Workspace, reporter: Reporter
+) -> tuple[Prepared, dict[str, StepOutcome]]:
     """The component at level `basic`, with a warning, where only that meets the gate; else what was given.
 
     Only for a model that is quantised already, at a level that nobody set: fused, it rounds its intermediate values in
