@@ -12,10 +12,10 @@ from bundler.onnxkit.structure import subgraphs
 
 MAX_EXPANDED_NODES: Final = 30_000
 """ONNX Runtime expands functions when it loads a model, in more than linear time: nested functions with 8,000 nodes
-took 3 s, 16,000 took 20 s and 33,000 took 56 s, at each load. None of 105 models in 37 public packages has functions.
+took 3 s, 16,000 took 20 s and 33,000 took 56 s, at each load. None of 121 models of public packages has functions.
 """
 MAX_CALL_DEPTH: Final = 100
-"""Exporters nest one level for each module: a dozen (of 105 models in 37 public packages, none has functions). Libraries
+"""Exporters nest one level for each module: a dozen (of 121 models of public packages, none has functions). Libraries
 process them recursively.
 """
 _BILLION: Final = 10**9

@@ -13,7 +13,7 @@ from bundler.model.facts import MAX_METADATA_BYTES, metadata_bytes
 from bundler.onnxkit.structure import iterate_graphs, iterate_nodes, iterate_tensors
 
 MAX_NAME: Final = 16_384
-"""Maximum length of a name. Exporters join the names of nested modules: the longest of 105 models in 37 public packages
+"""Maximum length of a name. Exporters join the names of nested modules: the longest of 121 models of public packages
 has 369 characters (basic-pitch's `nmp.onnx`), the longest key of metadata 23.
 """
 _MAX_SHOWN: Final = 60
