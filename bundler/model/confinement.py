@@ -7,8 +7,8 @@ from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Final
 
 MAX_PARTS: Final = 64
-"""Maximum number of parts of a path; paths that bundler writes have at most six, and none of 121 models of public packages
-has external data.
+"""Maximum number of parts of a path; paths that bundler writes have at most six, and none of 121 models of public
+packages has external data.
 """
 
 

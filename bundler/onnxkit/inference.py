@@ -12,7 +12,7 @@ import onnx
 from onnx import ModelProto
 
 _MAX_BYTES: Final = 256 << 20
-"""Memory of shape inference, in addition to its copies of the model. At most 12 MB in the models of 37 public packages."""
+"""Memory of shape inference, in addition to its copies of the model; models of public packages took at most 12 MB."""
 _COPIES: Final = 8
 """The library holds the model as a message and as bytes, on both sides, before and after."""
 
