@@ -111,7 +111,7 @@ fun main() {
     SensesBundle.openBlocking().use { bundle ->
         bundle.hear.stream().use { stream ->
             val inputs = HearStreamInputs(Tensor.floats(%s))
-            val answers = List(3) { stream.runBlocking(inputs).use { it.toString().length } }
+            val answers = List(3) { stream.runBlocking(inputs).use { check(it["scores"] === it.scores) } }
             println("steps ${answers.size}, state ${stream.state.keys}")
             stream.reset()
         }
