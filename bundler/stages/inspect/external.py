@@ -22,6 +22,16 @@ _MAX_LENGTH: Final = 400
 _NUMBER: Final = re.compile(r"-?[0-9]{1,19}")
 
 
+_LINK: Final = " link, "
+_REPLACE_LINKS: Final = (
+    "copy the model's folder with `cp -rL FOLDER COPY`, which makes real files of links, and build the model in the copy"
+)
+_REPLACE_FILES: Final = (
+    "put the complete data files into the folder of the model, or save the model again with "
+    "onnx.save_model(…, save_as_external_data=True)"
+)
+
+
 def check_external_data(tensors: Iterable[TensorProto], folder: Path) -> tuple[str, ...]:
     """The relative paths of all external files, sorted. Raises `ModelError` with every problem."""
     external = [tensor for tensor in tensors if tensor.data_location == TensorProto.EXTERNAL]
@@ -48,8 +58,7 @@ def _refusal(problems: list[str]) -> ModelError:
     return ModelError(
         "the model's external data cannot be used",
         details=limit_lines([tidy(problem, _MAX_LENGTH) for problem in problems], _MAX_SHOWN),
-        hint="put the complete data files, as real files, into the folder of the model (`cp -L` copies what a link "
-        "points to), or save the model again with onnx.save_model(…, save_as_external_data=True)",
+        hint=_REPLACE_LINKS if all(_LINK in problem for problem in problems) else _REPLACE_FILES,
     )
 
 
