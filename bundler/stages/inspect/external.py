@@ -24,7 +24,8 @@ _NUMBER: Final = re.compile(r"-?[0-9]{1,19}")
 
 _LINK: Final = " link, "
 _REPLACE_LINKS: Final = (
-    "copy the model's folder with `cp -rL FOLDER COPY`, which makes real files of links, and build the model in the copy"
+    "copy the model's folder with `cp -rL FOLDER COPY`, which makes real files of links, "
+    "and build the model in the copy"
 )
 _REPLACE_FILES: Final = (
     "put the complete data files into the folder of the model, or save the model again with "
