@@ -14,7 +14,7 @@ from pathlib import Path
 
 from bundler.environments.lockfiles import CPU_BUILD, Lock, Pin, render_pins
 from bundler.environments.tools import run_uv
-from bundler.model.errors import EnvironmentMissingError
+from bundler.model.errors import EnvironmentMissingError, IndexUnreachableError
 from bundler.support.text import count_things, format_bytes
 
 _RULES = ("--quiet", "--no-deps", "--require-hashes", "--only-binary", ":all:")
@@ -36,6 +36,8 @@ def install_lock(lock: Lock, interpreter: Path, requirements: Path, say: Say) ->
     pins, special, general = lock.select(), cpu_builds(lock), lock.select_general()
     try:
         return install(pins, *_COPIED)
+    except IndexUnreachableError:
+        raise  # nobody said that there is no such build
     except EnvironmentMissingError as error:
         if not special:
             raise

@@ -3,21 +3,37 @@
 from __future__ import annotations
 
 import functools
+import re
 import shutil
 import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
+from urllib.parse import urlsplit
 
 from bundler.environments.indexes import index_variables
 from bundler.environments.sandbox import Sandbox
 from bundler.environments.variables import fetching_environment, proof_environment
-from bundler.model.errors import EnvironmentMissingError
+from bundler.model.errors import EnvironmentMissingError, IndexUnreachableError
 from bundler.support.disk import find_full_disk
 from bundler.support.processes import run_process
 
 LAST_LINES = 12
 _OFFLINE_HINT = "build once with a network: downloads are cached; `bundler doctor` shows what is installed"
+_UNREACHABLE: Final = re.compile(
+    r"client error \(Connect\)|dns error|operation timed out|ConnectTimeout|NewConnectionError|Connection refused"
+    r"|name resolution|Name or service not known|Network is unreachable|Unknown host|Connect to \S+ .*failed"
+    r"|\b(?:ECONNREFUSED|ENOTFOUND|EAI_AGAIN|ETIMEDOUT|ENETUNREACH)\b"
+)
+"""How uv, pip, npm and Maven say that nobody answers."""
+_ADDRESS: Final = re.compile(r"https?://[^\s'\"`,)]+")
+_INDEX_SETTINGS: Final = {
+    "uv": "UV_DEFAULT_INDEX",
+    "pip": "PIP_INDEX_URL",
+    "npm": "`npm config set registry`",
+    "Maven": "a mirror in Maven's settings.xml",
+}
 _UNWANTED = ("VIRTUAL_ENV", "CONDA_PREFIX", "UV_PYTHON", "UV_PROJECT_ENVIRONMENT", "PYTHONHOME", "PYTHONPATH")
 """Variables of the user's shell that would lead uv, or an interpreter that it asks, to another environment."""
 
@@ -92,9 +108,23 @@ def run_tool(
         if full is not None:
             raise full
         lines = (done.stderr.strip() or done.stdout.strip()).splitlines()[-LAST_LINES:]
+        if shut_in is None and name in _INDEX_SETTINGS and _UNREACHABLE.search(f"{done.stderr}\n{done.stdout}"):
+            raise _describe_unreachable(doing, name, lines)
         raise EnvironmentMissingError(
             f"could not {doing}: {name} exited with code {done.returncode}",
             details=tuple(lines),
             hint=_OFFLINE_HINT,
         )
     return str(done.stdout)
+
+
+def _describe_unreachable(doing: str, name: str, lines: Sequence[str]) -> IndexUnreachableError:
+    """The host alone is named: an address may have a password in it."""
+    address = _ADDRESS.search("\n".join(lines))
+    host = urlsplit(address.group()).hostname if address else None
+    return IndexUnreachableError(
+        f"the package index{f' on {host}' if host else ''} cannot be reached: could not {doing}",
+        details=tuple(re.sub(r"://[^/@\s]+@", "://", line) for line in lines),
+        hint=f"connect this machine to the network, or name an index that it reaches with {_INDEX_SETTINGS[name]}; "
+        "packages that were downloaded before are cached",
+    )

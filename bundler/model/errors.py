@@ -75,6 +75,10 @@ class EnvironmentMissingError(BundlerError):
     kind = "environment"
 
 
+class IndexUnreachableError(EnvironmentMissingError):
+    """A package index does not answer (exit code 5): whether it has a package is not known."""
+
+
 class DeviceMissingError(EnvironmentMissingError):
     """A device is not here, or cannot be had (exit code 5). `message` names no place and no moment of this machine: it
     may go into a manifest, as the reason why nothing was run; `details` may not.

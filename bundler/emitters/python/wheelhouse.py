@@ -17,7 +17,7 @@ from bundler.environments.lockfiles import Lock, parse_lock, render_pins
 from bundler.environments.registry import Environments, PythonPackages
 from bundler.execution.temporary import temporary_folder
 from bundler.model.artifacts import record_folder
-from bundler.model.errors import DefectError, EnvironmentMissingError, VerificationError
+from bundler.model.errors import DefectError, EnvironmentMissingError, IndexUnreachableError, VerificationError
 from bundler.model.manifest import MANIFEST_NAME, load_manifest_data
 from bundler.profiles.schema import Runtime
 
@@ -82,6 +82,8 @@ def _fetch(request: EmitRequest, lock: Lock, version: str) -> tuple[Wheel, ...]:
             request.environments,
             reporter=request.reporter,
         )
+    except IndexUnreachableError:
+        raise  # whether it has the wheels is not known
     except EnvironmentMissingError as error:
         shipped = ", ".join(list_runtime_requirements(request.profile.runtime))
         raise EnvironmentMissingError(

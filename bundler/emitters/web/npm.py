@@ -138,7 +138,7 @@ def _run(command: Sequence[str], pin: Pin) -> None:
     try:
         run_tool(command, f"fetch {pin.name} {pin.version}", "npm", variables=_SETTINGS)
     except EnvironmentMissingError as error:
-        raise EnvironmentMissingError(error.message, hint=error.hint, details=_tidy(error.details)) from error
+        raise type(error)(error.message, hint=error.hint, details=_tidy(error.details)) from error
 
 
 def _tidy(lines: tuple[str, ...]) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from bundler.environments.tools import ShutIn, run_tool
-from bundler.model.errors import EnvironmentMissingError, StageError
+from bundler.model.errors import EnvironmentMissingError, IndexUnreachableError, StageError
 
 SLEEPS = "sleep 600 & echo $! > child; wait"
 
@@ -43,6 +43,41 @@ def test_a_tool_that_finds_no_space_is_one_clear_error(tmp_path: Path, said: str
     )
     assert caught.value.details == ()
     assert "TMPDIR" in (caught.value.hint or "")
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("uv", "cause: Failed to fetch: https://ann:secret@index.example/simple/\n  cause: client error (Connect)"),
+        (
+            "npm",
+            "FetchError: request to https://ann:secret@index.example/a failed, reason: connect ECONNREFUSED 10.0.0.1",
+        ),
+        (
+            "pip",
+            "Max retries exceeded with url: https://index.example/simple/ (Caused by NewConnectionError('<conn>'))",
+        ),
+        (
+            "Maven",
+            "(https://index.example/maven2): Connect to index.example:443 [index.example/10.0.0.1] failed: timeout",
+        ),
+    ],
+)
+def test_an_index_that_nobody_reaches_is_said_first(name: str, said: str) -> None:
+    script = f"cat >&2 <<'EOF'\n{said}\nEOF\nexit 1"
+    with pytest.raises(IndexUnreachableError) as caught:
+        run_tool(["sh", "-c", script], "fetch the wheels", name)
+    assert caught.value.exit_code == 5
+    assert caught.value.message == "the package index on index.example cannot be reached: could not fetch the wheels"
+    assert "that it reaches with" in (caught.value.hint or "")
+    assert "secret" not in "".join(caught.value.details)
+
+
+def test_an_index_that_lacks_a_package_was_reached() -> None:
+    script = "echo 'error: no version of torch==2.13.0+cpu' >&2; exit 1"
+    with pytest.raises(EnvironmentMissingError) as caught:
+        run_tool(["sh", "-c", script], "install it", "uv")
+    assert not isinstance(caught.value, IndexUnreachableError)
 
 
 def _is_gone(number: int) -> bool:

@@ -77,10 +77,3 @@ def test_half_precision_is_not_undone_by_optimising_on_a_cpu(method: str) -> Non
     assert (gpu.features, cpu.features) == (("shader-f16",), ())
     assert gpu.session["graph_optimization_level"] == ENABLE_ALL
     assert {decision.choice for decision in result.decisions if decision.subject == "level of webgpu"} == {"none"}
-
-
-def test_a_lower_level_for_the_cpu_is_not_raised_again_in_the_browser() -> None:
-    session = plan("web-wasm", "optimization.level=basic").variants[0].session
-    assert session["graph_optimization_level"] == "ORT_DISABLE_ALL"
-    device = plan("web-webgpu", "optimization.level=basic").variants[0].session
-    assert device["graph_optimization_level"] == ENABLE_ALL
