@@ -64,7 +64,7 @@ def _optimize(source: Path, structure: ModelProto, saved: Path, options: Options
     """Write the runtime's own saved model. Its large initializers stay in the source's external data.
 
     Folding replaces a condition that fixed sizes decide by its branch. Where that breaks the model (inside the branch
-    of another condition, which no call with these sizes takes; in runtimes before 1.28 any), it stays as it is.
+    of another condition, which no call with these sizes takes; with 1.27.0 any, with 1.31.1 not), it stays as it is.
     """
     settings = SessionSettings(
         session={"graph_optimization_level": options.level, "enable_cpu_mem_arena": False},
