@@ -12,13 +12,16 @@ from bundler.emitters.jvm.archives import write_jar
 
 
 def renew_digest(bundle: Path, path: Path) -> None:
-    """Make the manifest list the file as it is now."""
-    manifest = bundle / "bundle.json"
+    """Make the manifest list the file as it is now, and the entries of an archive."""
+    manifest, name = bundle / "bundle.json", path.relative_to(bundle).as_posix()
     data = json.loads(manifest.read_text("utf-8"))
     for record in data["files"]:
-        if record["path"] == path.relative_to(bundle).as_posix():
+        if record["path"] == name:
             content = path.read_bytes()
             record |= {"size": len(content), "sha256": hashlib.sha256(content).hexdigest()}
+    if name in data.get("archives", {}):
+        with zipfile.ZipFile(path) as archive:
+            data["archives"][name] = {entry.filename: entry.file_size for entry in archive.infolist()}
     manifest.write_text(json.dumps(data), "utf-8")
 
 
