@@ -116,7 +116,7 @@ def spoil_golden(bundle: Path) -> Path:
     before = digest_file(golden)
     golden.write_bytes(bytes(reversed(golden.read_bytes())))
     after = digest_file(golden)
-    runtime, manifest = bundle / "runtime.js", bundle / "bundle.json"
+    runtime, manifest = bundle / "golden.js", bundle / "bundle.json"
     old = digest_file(runtime)
     runtime.write_text(runtime.read_text("utf-8").replace(before, after), "utf-8")
     text = manifest.read_text("utf-8").replace(before, after).replace(old, digest_file(runtime))

@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
+import { makeSelfTest } from "../../../templates/web/package/loader/selftest.js";
 import { makePackage } from "../../../templates/web/package/loader/index.js";
 import { asset, bytesOf, packageOf, platformOf, port, runtime, Tensor, variant } from "./fakes.js";
 
@@ -195,7 +196,7 @@ describe("the self-test", () => {
     for (const [path, text] of Object.entries(files)) Object.assign(given.assets, { [path]: asset(path, [text]) });
     const read = Object.entries(files).map(([path, text]) => [`${path}#0`, () => bytesOf(text)]);
     const { platform, data } = platformOf(given, { files: Object.fromEntries(read) });
-    return (await makePackage(data, platform).load()).selfTest();
+    return makeSelfTest(data.assets)(await makePackage(data, platform).load());
   }
 
   it("has no figures of an output that could not be judged", async () => {

@@ -1,8 +1,26 @@
 /** @file The test of an open model against its golden set. */
 
+import { moveAssets } from "./download.js";
+import { InputError } from "./errors.js";
 import { openGolden } from "./golden.js";
 import { OutputFigures } from "./metrics.js";
 import { describeType, findElement } from "./signature.js";
+
+/**
+ * What a package's `self-test.js` is made with.
+ *
+ * @param {Record<string, import("./types.js").Asset>} golden the files of the golden sets
+ * @returns {(opened: any) => Promise<any>} tests a model or a bundle, which any import of the package may have opened
+ */
+export const makeSelfTest = (golden) => async (opened) => {
+  if (typeof opened?.testWith === "function") {
+    return opened.testWith(
+      (/** @type {Parameters<import("./imports.js").Test>} */ ...[model, data, platform]) =>
+        testModel(model, { ...data, assets: data.base ? moveAssets(golden, data.base) : golden }, platform),
+    );
+  }
+  throw new InputError("selfTest tests a model that is open", { hint: "give it what load() of this package returns" });
+};
 
 /**
  * Run every sample and compare.

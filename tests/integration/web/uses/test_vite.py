@@ -22,13 +22,14 @@ PAGE = """<!doctype html>
 
 MAIN = """
 import { load } from "model";
+import { selfTest } from "model/self-test";
 
 const place = document.querySelector("#answer");
 const answer = async () => {
   const model = await load({ threads: 2 });
   const { scores } = await model.run({ image: new Float32Array(3 * 16 * 16) });
   const sum = scores.data.reduce((total, value) => total + value, 0);
-  return { report: model.report, test: await model.selfTest(), sum };
+  return { report: model.report, test: await selfTest(model), sum };
 };
 const reported = await answer().catch(String);
 place.textContent = JSON.stringify(reported);
