@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 from bundler.model.errors import ProfileError, UsageError
+from bundler.model.paths import real_path
 from bundler.profiles.chain import load_chain, merge, shorten
 from bundler.profiles.locations import find_catalogue
 from bundler.profiles.resolve import check_layers, locate_target
@@ -72,7 +73,7 @@ def _extends(extends: str, path: Path) -> str:
     """The value for the new file: a path is relative to it."""
     if not extends.endswith(".toml"):
         return extends
-    return Path(os.path.relpath(Path(extends).resolve(), path.resolve().parent)).as_posix()
+    return Path(os.path.relpath(real_path(Path(extends)), real_path(path).parent)).as_posix()
 
 
 def _check(target: str, extends: str) -> None:

@@ -60,7 +60,7 @@ class Activities:
             case StepsEnded():
                 self._end(event.build)
             case Message():
-                if event.note.level != "warning":
+                if event.note.level == "info":
                     self._set_detail(event.build, event.note.text, now)
 
     def now(self) -> tuple[Activity, ...]:

@@ -21,6 +21,7 @@ from typing import Any, Final, TextIO
 
 from bundler import __version__
 from bundler.model.digests import digest_json
+from bundler.model.paths import real_path, user_path
 from bundler.support.files import replace_whole
 from bundler.support.reads import Found, Reads, State, state_of
 from bundler.support.remembered import mark_used, recall, seal
@@ -150,7 +151,7 @@ def _find_cache(arguments: Sequence[str]) -> Path | None:
         import platformdirs  # noqa: PLC0415 - needed only for the default
 
         place = platformdirs.user_cache_dir("bundler")
-    return Path(place).expanduser().absolute()
+    return user_path(place).absolute()
 
 
 def _place(root: Path, about: str) -> Path:
@@ -190,7 +191,7 @@ def _is_private(path: Path) -> bool:
 def _recall(root: Path, about: str) -> Mapping[str, Any] | None:
     """The kept answer, if it holds."""
     path = _place(root, about)
-    if not all(map(_is_private, (root.resolve(), path.parent, path))):
+    if not all(map(_is_private, (real_path(root), path.parent, path))):
         return None
     answer = recall(path, about)
     try:
@@ -216,7 +217,7 @@ def _rights_of(path: Path) -> State:
 
 def _write(root: Path, path: Path, data: bytes) -> None:
     """Write it, and remove the oldest: only where nobody else can have put a link to another folder."""
-    if not _is_private(root.resolve()):
+    if not _is_private(real_path(root)):
         return
     path.parent.mkdir(mode=0o700, exist_ok=True)
     if not _is_private(path.parent):

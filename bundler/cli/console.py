@@ -12,10 +12,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from bundler.cli.answers import forget_answer
-from bundler.cli.printing import echo_document, render_json
+from bundler.cli.printing import echo, echo_document, render_json
 from bundler.model.codec import encode
 from bundler.model.errors import UsageError
-from bundler.model.events import Event, Listener, ignore
+from bundler.model.events import Event, Listener, Message, StepFinished
+from bundler.model.stage import Note
 
 STYLES = ("auto", "rich", "plain", "json", "none")
 
@@ -23,11 +24,14 @@ STYLES = ("auto", "rich", "plain", "json", "none")
 @contextmanager
 def open_console(style: str, *, as_json: bool = False) -> Iterator[Listener]:
     """A listener that renders events in `style`; `auto` is live on a terminal and plain elsewhere, and with `as_json`,
-    where a program reads the result, everywhere. Raises `UsageError` for an unknown style.
+    where a program reads the result, everywhere. `none` still shows warnings of safety. Raises `UsageError` for an
+    unknown style.
     """
     chosen = _choose(style, as_json=as_json)
     if chosen == "none":
-        yield ignore
+        from bundler.cli.plain import only_safety  # noqa: PLC0415 - as below
+
+        yield only_safety()
     elif chosen == "json":
         forget_answer()  # it tells how long each build took
         yield _locked(_print_json)
@@ -41,6 +45,24 @@ def open_console(style: str, *, as_json: bool = False) -> Iterator[Listener]:
 
         with open_plain() as listener:
             yield listener
+
+
+@contextmanager
+def open_quiet() -> Iterator[Listener]:
+    """A listener that shows warnings of safety alone, and in the end says how many others there were."""
+    with open_console("none") as listener:
+        hidden: set[Note] = set()
+
+        def listen(event: Event) -> None:
+            notes = event.notes if isinstance(event, StepFinished) else ()
+            notes = (event.note,) if isinstance(event, Message) else notes
+            hidden.update(note for note in notes if note.level == "warning")
+            listener(event)
+
+        yield listen
+    if hidden:
+        many = f"{len(hidden)} warnings are" if len(hidden) > 1 else "1 warning is"
+        echo(f"{many} not shown: build without --quiet to read", err=True)
 
 
 def _choose(style: str, *, as_json: bool) -> str:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from bundler.cli.printing import LONGEST_LINE, print_json, printable
 from bundler.model.errors import BundlerError, DefectError, OutputError
+from bundler.support.disk import storage_error
 
 MAX_DETAILS = 200
 """Lines of details that are shown; `--json` has all."""
@@ -36,7 +37,11 @@ def report_error(error: BundlerError) -> int:
 
 
 def report_defect(error: Exception) -> int:
-    """Report a defect of bundler; the traceback is kept in a file."""
+    """Report a defect of bundler; the traceback is kept in a file. A disk that is full is none."""
+    place = Path(tempfile.gettempdir())
+    full = storage_error(error, "the command", place) if isinstance(error, OSError) else None
+    if full is not None:
+        return report_error(full)
     with tempfile.NamedTemporaryFile("w", prefix="bundler-defect-", suffix=".txt", delete=False) as stream:
         traceback.print_exception(error, file=stream)
     last = traceback.extract_tb(error.__traceback__)[-1]

@@ -24,7 +24,7 @@ from rich.text import Text
 
 from bundler.cli.activity import Activities, Activity
 from bundler.cli.answers import note_printed
-from bundler.cli.plain import plain_lines
+from bundler.cli.plain import NewNotes, plain_lines
 from bundler.cli.printing import LONGEST_LINE, printable
 from bundler.model.events import BuildFinished, Event, Listener, Message, StepFinished
 from bundler.model.stage import Note
@@ -67,6 +67,7 @@ class LiveListener:
         self._progress = progress
         self._lines = _copy_console(progress.console)
         self._activities = Activities()
+        self._notes = NewNotes()
         self._tasks: dict[tuple[str, str], TaskID] = {}
         self._lock = threading.Lock()
 
@@ -75,7 +76,7 @@ class LiveListener:
         with self._lock:
             self._activities.observe(event, time.monotonic())
             self._draw()
-            self._print(event)
+            self._print(self._notes.keep(event))
 
     def _draw(self) -> None:
         activities = {(activity.build, activity.text): activity for activity in self._activities.now()}
@@ -105,7 +106,7 @@ class LiveListener:
             self._tasks[key] = self._progress.add_task("bundles", total=total, text="", style="bold")
         self._progress.update(self._tasks[key], completed=done, text=f"{done} of {total}")
 
-    def _print(self, event: Event) -> None:
+    def _print(self, event: Event | None) -> None:
         match event:
             case StepFinished():
                 how = ("cached", "cyan") if event.cached else (f"{event.seconds:.2f} s", "")
@@ -115,11 +116,11 @@ class LiveListener:
             case Message():
                 self._say(event.build, event.note)
             case BuildFinished():
-                for line in plain_lines(event):
+                for line in plain_lines(event, self._notes.count(event)):
                     self._write(*(("✗", "red") if event.failed else ("✓", "green")), line)
 
     def _say(self, build: str, note: Note) -> None:
-        self._write(*(("!", "yellow") if note.level == "warning" else ("·", "dim")), f"{build} {note.text}".lstrip())
+        self._write(*(("·", "dim") if note.level == "info" else ("!", "yellow")), f"{build} {note.text}".lstrip())
 
     def _write(self, mark: str, style: str, line: str, *rest: tuple[str, str]) -> None:
         text = Text.assemble((mark, style), " ", printable(line, LONGEST_LINE), *rest)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import NoReturn
 
@@ -12,6 +13,7 @@ from bundler.cli.outputs import open_outputs
 
 def main() -> NoReturn:
     """Run the command line and exit with its documented code."""
+    _use_utf8()
     open_outputs()
     try:
         end_in_order()
@@ -20,6 +22,14 @@ def main() -> NoReturn:
     except KeyboardInterrupt:
         code = report_interrupt()
     sys.exit(code)
+
+
+def _use_utf8() -> None:
+    """Start again in UTF-8 mode where `PYTHONUTF8=0` and a locale such as C make Python read file names as ASCII: it
+    would take valid names for broken ones.
+    """
+    if sys.getfilesystemencoding().lower() != "utf-8" and os.name != "nt":
+        os.execv(sys.executable, [sys.executable, "-X", "utf8", *sys.orig_argv[1:]])  # noqa: S606 - this very program
 
 
 def _run() -> int:

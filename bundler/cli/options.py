@@ -64,6 +64,9 @@ Json = Annotated[bool, typer.Option("--json", help="Print one JSON document; eve
 Progress = Annotated[
     str, typer.Option("--progress", metavar="STYLE", help="auto, rich, plain, json (one event a line) or none.")
 ]
+Quiet = Annotated[
+    bool, typer.Option("--quiet", "-q", help="Print one line for each bundle; errors and warnings of safety remain.")
+]
 Only = Annotated[
     list[str] | None,
     typer.Option(

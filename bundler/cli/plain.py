@@ -1,26 +1,28 @@
-"""Progress as log lines, where lines cannot be redrawn: what starts, what is done, and what takes long."""
+"""Progress as log lines, where lines cannot be redrawn: what is done, and what takes long."""
 
 from __future__ import annotations
 
+import collections
 import contextlib
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 
-from bundler.cli.activity import Activities, Activity, place_step, show_duration
+from bundler.cli.activity import Activities, Activity, show_duration
 from bundler.cli.answers import forget_answer
 from bundler.cli.printing import echo_lines
-from bundler.model.events import BuildFinished, BuildsStarted, Event, Listener, Message, StepFinished, StepStarted
+from bundler.model.events import BuildFinished, BuildsStarted, Event, Listener, Message, StepFinished
 from bundler.model.stage import Note
 
-SILENCE = 30.0
-"""Seconds without output after which a log says what is running: CI services stop silent jobs."""
+HEARTBEAT = 30.0
+"""Seconds after which a log tells again what is running: CI services stop silent jobs."""
 
 
 @contextmanager
 def open_plain() -> Iterator[Listener]:
-    """A listener that writes lines to standard error, also after a long silence."""
+    """A listener that writes lines to standard error, also while a step takes long."""
     log = PlainLog(_write)
     stop = threading.Event()
     thread = threading.Thread(target=_keep_awake, args=(log, stop), daemon=True)
@@ -38,7 +40,7 @@ def _write(lines: list[str]) -> None:
 
 def _keep_awake(log: PlainLog, stop: threading.Event) -> None:
     with contextlib.suppress(OSError, ValueError):  # the reader closed the pipe: the next event notices
-        while not stop.wait(log.break_silence()):
+        while not stop.wait(log.beat()):
             pass
 
 
@@ -48,37 +50,61 @@ class PlainLog:
     def __init__(self, write: Callable[[list[str]], None], clock: Callable[[], float] = time.monotonic) -> None:
         self._write, self._clock = write, clock
         self._activities = Activities()
+        self._notes = NewNotes()
+        self._told: dict[tuple[str, str], float] = {}
         self._lock = threading.Lock()
-        self._last = clock()
 
     def __call__(self, event: Event) -> None:
         """Write the log lines of `event`."""
         with self._lock:
             self._activities.observe(event, self._clock())
-            self._say(plain_lines(event))
+            self._write(self._notes.render(event))
 
-    def break_silence(self) -> float:
-        """Log what is running after a long silence; returns seconds until the next check."""
+    def beat(self) -> float:
+        """Log what has been running for long since it was last told; returns seconds until the next check."""
         with self._lock:
-            left = self._last + SILENCE - self._clock()
-            if left > 0:
-                return left
-            forget_answer()
-            self._say(list(self._describe()))
-            self._last = self._clock()
-            return SILENCE
+            now, running = self._clock(), self._activities.now()
+            since = {(one.build, one.text): one.since for one in running}
+            self._told = {key: max(began, self._told.get(key, began)) for key, began in since.items()}
+            due = [one for one in running if now - self._told[one.build, one.text] >= HEARTBEAT]
+            if due:
+                forget_answer()
+            self._write([_still(one, show_duration(now - one.since)) for one in due])
+            self._told |= {(one.build, one.text): now for one in due}
+            return HEARTBEAT + min(self._told.values(), default=now) - now
 
-    def _say(self, lines: list[str]) -> None:
-        if lines:
-            self._last = self._clock()
-        self._write(lines)
 
-    def _describe(self) -> Iterator[str]:
-        now = self._clock()
-        for activity in self._activities.now():
-            yield _still(activity, show_duration(now - activity.since))
-        if self._activities.total > 1:
-            yield f"{self._activities.done} of {self._activities.total} bundles are done"
+class NewNotes:
+    """Lets the notes through that were not printed yet: those of several bundles, most often, are the same."""
+
+    def __init__(self) -> None:
+        self._known: set[Note] = set()
+        self._left: collections.Counter[str] = collections.Counter()
+
+    def render(self, event: Event) -> list[str]:
+        """The log lines of the event. That of a build's end counts its notes that were printed before."""
+        return plain_lines(self.keep(event), self.count(event))
+
+    def keep(self, event: Event) -> Event | None:
+        """The event with its new notes alone; None for a message that is not new."""
+        match event:
+            case StepFinished():
+                return replace(event, notes=tuple(note for note in event.notes if self._is_new(event.build, note)))
+            case Message():
+                return event if self._is_new(event.build, event.note) else None
+            case _:
+                return event
+
+    def count(self, event: Event) -> int:
+        """How many notes of a build that ends were printed before, for it or another."""
+        return sum(self._left.pop(name, 0) for name in event.names) if isinstance(event, BuildFinished) else 0
+
+    def _is_new(self, build: str, note: Note) -> bool:
+        if note in self._known:
+            self._left[build] += 1
+            return False
+        self._known.add(note)
+        return True
 
 
 def _still(activity: Activity, duration: str) -> str:
@@ -91,11 +117,21 @@ def _still(activity: Activity, duration: str) -> str:
     return f"{prefix}{activity.text}, running for {duration}{f' ({known})' if known else ''}"
 
 
-def plain_lines(event: Event) -> list[str]:
-    """The log lines of `event`; a step's progress is shown only when it takes long."""
+def only_safety() -> Listener:
+    """A listener that writes only what is never left out: warnings that concern safety."""
+    notes, lock = NewNotes(), threading.Lock()
+
+    def listen(event: Event) -> None:
+        if isinstance(event, Message) and event.note.level == "safety":
+            with lock:
+                _write(notes.render(event))
+
+    return listen
+
+
+def plain_lines(event: Event | None, known: int = 0) -> list[str]:
+    """The log lines of `event`; a running step is shown only when it takes long."""
     match event:
-        case StepStarted():
-            return [f"{event.build}: {place_step(event)}"]
         case StepFinished():
             how = "cached" if event.cached else f"{event.seconds:.2f} s"
             return [f"{event.build}: {event.title} ({how})", *_note_lines(event.build, event.notes)]
@@ -105,12 +141,16 @@ def plain_lines(event: Event) -> list[str]:
             return [f"{event.total} bundles"]
         case BuildFinished() if event.total > 1:
             how = "failed" if event.failed else "done"
-            count = f"{event.done} of {event.total} bundles"
+            count = f"{event.done} of {event.total} bundles{_count_notes(known)}"
             return [f"{event.build}: {how} after {show_duration(event.seconds)} ({count})"]
         case _:
             return []
 
 
+def _count_notes(known: int) -> str:
+    return f"; {known} {'note' if known == 1 else 'notes'} as above" if known else ""
+
+
 def _note_lines(build: str, notes: tuple[Note, ...]) -> list[str]:
     prefix = f"{build}: " if build else ""
-    return [f"{prefix}{'warning: ' if note.level == 'warning' else ''}{note.text}" for note in notes]
+    return [f"{prefix}{'' if note.level == 'info' else 'warning: '}{note.text}" for note in notes]

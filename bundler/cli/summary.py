@@ -24,10 +24,17 @@ def describe_finished(done: Sequence[BuildResult], total: int) -> Iterator[str]:
     yield from (f"  {result.bundle}" for result in done)
 
 
-def print_summary(results: Sequence[BuildResult], failures: Sequence[Failure]) -> None:
-    """Print what was built and its accuracy; failures go to standard error."""
+def print_summary(results: Sequence[BuildResult], failures: Sequence[Failure], *, quiet: bool = False) -> None:
+    """Print what was built and its accuracy; failures go to standard error. Where it is `quiet`, a line for each bundle
+    says what it is, how far it was verified, and whether it may be shipped.
+    """
     for result in results:
-        echo(f"{result.bundle}  {'up to date' if result.up_to_date else f'built in {result.seconds:.1f} s'}")
+        done = f"{result.bundle}  {'up to date' if result.up_to_date else f'built in {result.seconds:.1f} s'}"
+        if quiet:
+            reservations = "".join(f"; NOT FOR SHIPPING: {reason}" for reason in result.reservations)
+            echo(f"{done}, {result.proof}, SHA-256 {result.digest}{reservations}")
+            continue
+        echo(done)
         echo(
             f"  model {format_bytes(result.source_bytes)} → {format_bytes(result.model_bytes)}; "
             f"bundle {format_bytes(result.bundle_bytes)} ({result.format})"

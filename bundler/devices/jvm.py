@@ -18,6 +18,7 @@ from bundler.devices.programs import run_program
 from bundler.environments.sandbox import Sandbox
 from bundler.environments.survey import ToolStatus
 from bundler.model.errors import DeviceMissingError, EnvironmentMissingError, UsageError
+from bundler.model.paths import real_path
 from bundler.toolchains.java import JAVA
 from bundler.toolchains.registry import FoundToolchain, find_toolchain
 
@@ -43,7 +44,7 @@ class JvmDevice:
 
     def run(self, command: Command) -> Outcome:
         """Run `java` with these arguments."""
-        program = self.java.program.resolve()
+        program = real_path(self.java.program)
         sandbox = self.sandbox.showing([*self._shown, *_list_folders(program)]) if self.sandbox else None
         return run_program(replace(command, argv=(str(program), *command.argv)), sandbox)
 
@@ -51,7 +52,7 @@ class JvmDevice:
 def _list_folders(program: Path) -> tuple[Path, ...]:
     """What Java reads to start: its own folder, and what a distribution keeps of it in /etc."""
     home = program.parent.parent
-    settings = (path.resolve() for path in (home / "conf", home / "lib" / "security") if path.exists())
+    settings = (real_path(path) for path in (home / "conf", home / "lib" / "security") if path.exists())
     return (home, *settings, *sorted(Path("/etc").glob("java*")))
 
 

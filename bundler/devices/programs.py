@@ -14,11 +14,12 @@ from pathlib import Path
 from typing import IO, Final
 
 from bundler.devices.contract import Command, Outcome
-from bundler.environments.processes import await_end, end_session
 from bundler.environments.sandbox import Sandbox
 from bundler.environments.variables import proof_environment
 from bundler.execution.limits import bound_command, find_limits
 from bundler.execution.temporary import temporary_folder
+from bundler.model.paths import real_path
+from bundler.support.processes import Child, await_end, end_session
 
 OUTPUT_BYTES: Final = 16_000_000
 """Maximum bytes of a program's output that are read: a report has some kilobytes for each variant and output."""
@@ -43,15 +44,7 @@ def _run(argv: tuple[str, ...], environment: dict[str, str], home: str, seconds:
     with (
         tempfile.TemporaryFile(dir=home) as output,
         tempfile.TemporaryFile(dir=home) as errors,
-        subprocess.Popen(
-            argv,
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=errors,
-            env=environment,
-            cwd=home,
-            start_new_session=True,
-        ) as process,
+        Child(argv, stdin=subprocess.DEVNULL, stdout=output, stderr=errors, env=environment, cwd=home) as process,
     ):
         code = None
         try:
@@ -89,6 +82,6 @@ def _hide_home(text: str, home: str) -> str:
     """Text or JSON in which the home of this run is `~`: the output goes into the manifest, which names no path of
     this machine.
     """
-    for path in (home, str(Path(home).resolve())):
+    for path in (home, str(real_path(Path(home)))):
         text = text.replace(json.dumps(path)[1:-1], "~")
     return text

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final, Protocol, runtime_checkable
 
 from bundler.devices.contract import Need
+from bundler.environments.lockfiles import Pin
 from bundler.environments.registry import Environments, LockSource
 from bundler.environments.sandbox import Sandbox
 from bundler.model.events import Listener, Reporter
@@ -63,7 +64,9 @@ class EmitRequest:
     folder; `components` has what was built for each of its components, by name. `version` is the version of the emitted
     package, `package_name` its name where the user gave one (None: it is made from the bundle's); `environments` give
     locks, tools and downloads. `pipeline` has the user's files with a function over all components, by the names that
-    they have in the bundle: `PIPELINE` has the `pipeline_function`, the others what it imports.
+    they have in the bundle: `PIPELINE` has the `pipeline_function`, the others what it imports. It needs packages, as
+    requirements in `pipeline_requires`; `pipeline_pins` has what these add to the runtime's own. `versions_chosen` says
+    that the user named the versions of the language that the bundle is for.
     """
 
     config: RuntimeConfig
@@ -76,6 +79,9 @@ class EmitRequest:
     package_name: str | None = None
     pipeline: Mapping[str, Path] = field(default_factory=dict)
     pipeline_function: str = ""
+    versions_chosen: bool = False
+    pipeline_requires: tuple[str, ...] = ()
+    pipeline_pins: tuple[Pin, ...] = ()
 
     @property
     def left_out(self) -> tuple[str, ...]:
@@ -175,9 +181,9 @@ class TimedAsUsual(Protocol):
 class PipelineTimed(Protocol):
     """An emitter in whose bundles the user's own pipeline can be timed."""
 
-    def measure_pipeline(self, request: ProofRequest, function: str, samples: Path) -> Measurement | str:
+    def measure_pipeline(self, request: ProofRequest, function: str, samples: Path) -> Measurement:
         """The times of `function` of the bundle's `PIPELINE` over the files of the folder `samples`, with the variants
-        that run here first; or why there are none.
+        that run here first. Raises `UsageError` where it cannot be timed, and `StageError` where it fails.
         """
         ...
 

@@ -13,10 +13,13 @@ from bundler.model.artifacts import FileRecord
 from bundler.model.codec import encode
 from bundler.model.errors import DefectError
 from bundler.model.preprocessing import describe_preprocessing, read_record
-from bundler.model.runtime import RuntimeConfig, RuntimeVariant
+from bundler.model.runtime import RuntimeComponent, RuntimeConfig, RuntimeVariant
+from bundler.support.text import shorten, visible
 
 PAYLOAD = "payload"
 CONFIG_NAME = "runtime.json"
+MAX_SHOWN_KEYS = 20
+"""Maximum number of keys of metadata that a README names; YOLO exports have eleven."""
 
 
 def render_config(config: RuntimeConfig) -> str:
@@ -28,6 +31,13 @@ def render_config(config: RuntimeConfig) -> str:
 def describe_recorded_preprocessing(record: Mapping[str, Any] | None) -> tuple[str, ...]:
     """What an application must do with images, sound or text, a line a step; empty for a model that takes arrays."""
     return describe_preprocessing(read_record(record)) if record else ()
+
+
+def describe_metadata(component: RuntimeComponent) -> tuple[str, ...]:
+    """The keys of the original model's metadata as a person can read them: never the values, which may be long."""
+    keys = sorted(component.metadata)
+    more = (f"and {len(keys) - MAX_SHOWN_KEYS} more",) if len(keys) > MAX_SHOWN_KEYS else ()
+    return (*(visible(shorten(key)) for key in keys[:MAX_SHOWN_KEYS]), *more)
 
 
 def copy_payload(request: EmitRequest, payload: Path) -> None:

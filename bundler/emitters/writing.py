@@ -6,6 +6,7 @@ from collections.abc import Collection
 from pathlib import Path
 
 from bundler.model.errors import StageError
+from bundler.support.disk import full_disk_error
 from bundler.support.files import FILE_MODE, copy_content, replace_whole
 
 PROGRAM_MODE = 0o755
@@ -50,7 +51,7 @@ def copy_tree(source: Path, target: Path, without: Collection[str] = ()) -> None
 
 
 def _cannot_write(path: Path, error: OSError) -> StageError:
-    return StageError(
+    return full_disk_error(error, f"writing {path.name}", path.parent) or StageError(
         f"cannot write {path.name}: {error.strerror or error}",
         hint="free space on the disk or choose another --output",
         details=(str(path),),

@@ -15,6 +15,7 @@ from bundler.environments.tools import run_uv
 from bundler.model.errors import EnvironmentMissingError
 
 CPU_BUILD = "+cpu"
+# Copies: uv's cache is the user's, and a file that is linked to it changes with it.
 _RULES = ("--quiet", "--no-deps", "--require-hashes", "--only-binary", ":all:", "--link-mode", "copy")
 
 

@@ -102,16 +102,19 @@ def _load_folder(name: str, found: object) -> Path:
     return folder
 
 
-def resolve_lock(name: str, requirements: Sequence[str], scratch: Path) -> Lock:
-    """Resolve `requirements` now, for every system. `scratch` is an empty folder. Raises `EnvironmentMissingError`.
+def resolve_lock(name: str, requirements: Sequence[str], scratch: Path, beside: Sequence[Pin] = ()) -> Lock:
+    """Resolve `requirements` now, for every system. `scratch` is an empty folder; a package that `beside` pins has the
+    version that it has there. Raises `EnvironmentMissingError`.
 
     Nothing says yet which files are meant, so a package is taken from the first index that has it: in a mixture of
     indexes, a higher version that anyone puts under its name into one of them would be used.
     """
-    wanted, found = scratch / "wanted.txt", scratch / "found.lock"
+    wanted, found, given = scratch / "wanted.txt", scratch / "found.lock", scratch / "given.txt"
     wanted.write_text("\n".join(requirements) + "\n", encoding="utf-8")
+    given.write_text(render_pins(beside), encoding="utf-8")
     arguments = ("pip", "compile", "--universal", "--python-version", OLDEST_PYTHON, "--only-binary", ":all:")
-    style = ("--generate-hashes", "--no-header", "--no-annotate", "--quiet", "--output-file", str(found))
+    held = ("--constraint", str(given)) if beside else ()
+    style = ("--generate-hashes", "--no-header", "--no-annotate", "--quiet", "--output-file", str(found), *held)
     run_uv((*arguments, *_ONE_INDEX, *style, str(wanted)), f"resolve the packages of environment {name}")
     return parse_lock(name, found.read_text(encoding="utf-8"))
 

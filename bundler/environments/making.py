@@ -13,6 +13,7 @@ from bundler.environments.lockfiles import Lock
 from bundler.environments.sealing import find_altered, seal_folder
 from bundler.environments.tools import run_uv
 from bundler.model.errors import EnvironmentMissingError
+from bundler.support.disk import storage_error
 from bundler.support.files import name_draft, publish_folder
 from bundler.support.remembered import BEHIND, recall, remember
 
@@ -69,7 +70,8 @@ def make_environment(folder: Path, lock: Lock, base: Path, say: Say) -> None:
         publish_folder(passing, folder, is_intact)  # another process may have made it meanwhile, and be using its own
     except OSError as error:
         if not is_whole(folder):
-            raise EnvironmentMissingError(
+            doing = f"making environment {lock.name}"
+            raise storage_error(error, doing, folder) or EnvironmentMissingError(
                 f"could not make environment {lock.name} in {folder}: {error.strerror or error}",
                 hint="check the free space and the permissions of the cache, or name another with BUNDLER_CACHE",
             ) from error

@@ -76,6 +76,26 @@ class PythonPackages:
             return resolve_lock(name, self.requirements, Path(scratch))
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PackagesBeside:
+    """The lock `base`, which comes from `source`, and distributions of the user's package index beside it: what it pins
+    keeps its version.
+    """
+
+    base: str
+    source: LockSource | None
+    requirements: tuple[str, ...]
+
+    def resolve(self, name: str, environments: Environments, reporter: Reporter) -> Lock:
+        """The lock of what the index gives now, for every system. Raises `EnvironmentMissingError`."""
+        held = environments.lock_for(self.base, self.source, reporter).pins
+        place = environments.root / "locked"
+        with tempfile.TemporaryDirectory(prefix=".new-", dir=place, ignore_cleanup_errors=True) as scratch:
+            found = resolve_lock(name, self.requirements, Path(scratch), held)
+        names = {pin.name for pin in held}
+        return Lock(name=name, pins=(*held, *(pin for pin in found.pins if pin.name not in names)))
+
+
 class Environments:
     """Resolves names, making environments below the cache root when they are first needed.
 
@@ -187,7 +207,7 @@ class Environments:
         kept = _recall_lock(kept_at(self._root, "locked", place.name), name)
         if kept is not None:
             return kept
-        reporter.warn(_TRUSTED.format(name=name))
+        reporter.alert(_TRUSTED.format(name=name))
         place.parent.mkdir(parents=True, exist_ok=True)
         lock = source.resolve(name, self, reporter)
         keep(place, seal_bytes(render_pins(lock.pins).encode(), f"lock {name}"))

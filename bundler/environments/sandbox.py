@@ -8,7 +8,6 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
-import subprocess
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -16,6 +15,8 @@ from pathlib import Path
 from typing import Final
 
 from bundler.model.errors import EnvironmentMissingError
+from bundler.model.paths import real_path
+from bundler.support.processes import run_process
 
 _PROGRAM: Final = "bwrap"
 _INSTALL: Final = "install bubblewrap (`apt-get install bubblewrap`, `dnf install bubblewrap`), or omit --sandbox"
@@ -77,9 +78,7 @@ def find_sandbox(scratch: Path) -> Sandbox:
         raise EnvironmentMissingError(f"--sandbox: no sandbox is available on this machine: {where}", hint=_INSTALL)
     sandbox = Sandbox(program=Path(found))
     command = sandbox.wrap(("/bin/sh", "-c", ":"), writable=(scratch,))
-    done = subprocess.run(
-        command, capture_output=True, text=True, errors="replace", check=False, env={"PATH": "/usr/bin"}
-    )
+    done = run_process(command, text=True, errors="replace", env={"PATH": "/usr/bin"})
     if done.returncode:
         raise EnvironmentMissingError(
             "--sandbox: bubblewrap cannot make a sandbox on this machine",
@@ -98,8 +97,8 @@ def python_folders(python: Path) -> tuple[Path, ...]:
     links = [python.absolute()]
     while links[-1].is_symlink():
         links.append(links[-1].parent / links[-1].readlink())
-    folders = [folder for link in links for folder in _around(link)] + [python.resolve().parent.parent]
-    return tuple(dict.fromkeys(folder for folder in folders if not folder.resolve().is_relative_to("/usr")))
+    folders = [folder for link in links for folder in _around(link)] + [real_path(python).parent.parent]
+    return tuple(dict.fromkeys(folder for folder in folders if not real_path(folder).is_relative_to("/usr")))
 
 
 def own_folders() -> tuple[Path, ...]:
@@ -127,7 +126,7 @@ def _crowded() -> Iterator[Path]:
 
 
 def _narrow(path: Path) -> Iterator[Path]:
-    if path.is_dir() and any(folder.resolve().is_relative_to(path.resolve()) for folder in _crowded()):
+    if path.is_dir() and any(real_path(folder).is_relative_to(real_path(path)) for folder in _crowded()):
         yield from (item for item in sorted(path.iterdir()) if item.is_file() and not item.name.startswith("."))
     else:
         yield path

@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-import errno
 import functools
-import os
 import shutil
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from bundler.environments.indexes import index_variables
-from bundler.environments.processes import end_session
 from bundler.environments.sandbox import Sandbox
 from bundler.environments.variables import fetching_environment, proof_environment
 from bundler.model.errors import EnvironmentMissingError
+from bundler.support.disk import find_full_disk
+from bundler.support.processes import run_process
 
 LAST_LINES = 12
 _OFFLINE_HINT = "build once with a network: downloads are cached; `bundler doctor` shows what is installed"
-_FULL = os.strerror(errno.ENOSPC)
-_FULL_HINT = "free space on the disk, or choose another --cache; `bundler cache clear` frees the cache"
 _UNWANTED = ("VIRTUAL_ENV", "CONDA_PREFIX", "UV_PYTHON", "UV_PROJECT_ENVIRONMENT", "PYTHONHOME", "PYTHONPATH")
 """Variables of the user's shell that would lead uv, or an interpreter that it asks, to another environment."""
 
@@ -79,7 +76,8 @@ def run_tool(
     # A bundle's own build backend runs in the bundle's folder, which must stay as it was built.
     environ |= {"UV_NO_PROGRESS": "1", "PIP_DISABLE_PIP_VERSION_CHECK": "1", "PYTHONDONTWRITEBYTECODE": "1"}
     try:
-        done = _run(command, environ, shut_in.seconds if shut_in else None)
+        seconds = shut_in.seconds if shut_in else None
+        done = run_process(command, seconds=seconds, text=True, errors="replace", env=environ)
     except OSError as error:
         raise EnvironmentMissingError(f"could not {doing}: {name} does not start ({error.strerror})") from error
     except subprocess.TimeoutExpired as error:
@@ -88,33 +86,15 @@ def run_tool(
             hint="an installed package may run code that waits for something: see its build backend",
         ) from error
     if done.returncode != 0:
+        places = [Path(part) for part in map(str, command) if part.startswith("/")]
+        places += [shut_in.home] if shut_in else []
+        full = find_full_disk(f"{done.stderr}\n{done.stdout}", doing, *places)
+        if full is not None:
+            raise full
         lines = (done.stderr.strip() or done.stdout.strip()).splitlines()[-LAST_LINES:]
         raise EnvironmentMissingError(
             f"could not {doing}: {name} exited with code {done.returncode}",
             details=tuple(lines),
-            hint=_FULL_HINT if any(_FULL in line for line in lines) else _OFFLINE_HINT,
+            hint=_OFFLINE_HINT,
         )
-    return done.stdout
-
-
-def _run(command: Sequence[str], environ: Mapping[str, str], seconds: float | None) -> subprocess.CompletedProcess[str]:
-    """With a limit it has a session of its own, so that what it started ends with it. Raises `TimeoutExpired`."""
-    with subprocess.Popen(
-        command,
-        env=environ,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        errors="replace",
-        start_new_session=seconds is not None,
-    ) as process:
-        try:
-            output, errors = process.communicate(timeout=seconds)
-        except BaseException:
-            if seconds is None:
-                process.kill()
-            else:
-                end_session(process)
-            raise
-        return subprocess.CompletedProcess(command, process.returncode, output, errors)
+    return str(done.stdout)

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Self
 
 from bundler.execution.artifacts import ArtifactStore
-from bundler.execution.disk import storage_error
 from bundler.execution.overlay import is_readonly, open_over, remove_overlay
 from bundler.execution.ownership import PRIVATE, make_private, others_access
 from bundler.execution.records import RecordStore
@@ -21,7 +20,9 @@ from bundler.execution.scratch import Scratch
 from bundler.execution.signing import read_key
 from bundler.model.cache import CacheChoice
 from bundler.model.errors import StageError, UsageError
-from bundler.model.paths import check_path_text
+from bundler.model.paths import check_path_text, user_path
+from bundler.model.stage import Note
+from bundler.support.disk import storage_error
 from bundler.support.files import replace_whole
 
 TAG_NAME = "CACHEDIR.TAG"
@@ -65,7 +66,7 @@ class Cache:
     root: Path
     remote: RemoteStore | None = None
     behind: Path | None = None
-    notes: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
     artifacts: ArtifactStore = field(init=False)
     records: RecordStore = field(init=False)
     _guard: threading.Lock = field(init=False, default_factory=threading.Lock)
@@ -81,7 +82,7 @@ class Cache:
         """The folder of the user's cache."""
         return self.behind or self.root
 
-    def say_notes(self, say: Callable[[str], None]) -> None:
+    def say_notes(self, say: Callable[[Note], None]) -> None:
         """Hand each of the notes to `say`, the first time that this is called."""
         with self._guard:
             notes = () if self._said.is_set() else self.notes
@@ -123,16 +124,16 @@ def open_cache(choice: str | CacheChoice | None = None) -> Cache:
         return _behind_own(asked, choice, ())
     if not asked:
         return _open_at(*_own_default(), readonly=choice.readonly)
-    root = Path(asked).expanduser().absolute()
+    root = user_path(asked).absolute()
     if root.is_dir() and (why := others_access(root)) is not None:
         _refuse_foreign(root, (*SHARED_PARTS, TAG_NAME))
         text = f"the folder {root} is used as a shared cache, which is trusted only for signed results: {why}"
-        return _behind_own(root.as_uri(), choice, (text,))
+        return _behind_own(root.as_uri(), choice, (Note(text=text, level="safety"),))
     return _open_at(root, readonly=choice.readonly)
 
 
 def _open_at(
-    root: Path, notes: tuple[str, ...] = (), remote: RemoteStore | None = None, *, readonly: bool = False
+    root: Path, notes: tuple[Note, ...] = (), remote: RemoteStore | None = None, *, readonly: bool = False
 ) -> Cache:
     """The cache in a folder of the user; a temporary one over it if it is read-only."""
     if not readonly and not (is_ours(root) and is_readonly(root)):
@@ -144,7 +145,8 @@ def _open_at(
     except OSError as error:
         raise _cannot_write(Path(tempfile.gettempdir()), error) from error
     text = f"the cache {root} is read-only: new results are kept for this run only"
-    cache = Cache(root=folder, remote=remote, behind=root, notes=(*notes, text))
+    notes = (*notes, Note(text=text, level="warning"))
+    cache = Cache(root=folder, remote=remote, behind=root, notes=notes)
     weakref.finalize(cache, remove_overlay, folder, lock)
     return cache
 
@@ -153,18 +155,19 @@ def _is_readonly_asked() -> bool:
     return os.environ.get(READONLY, "").lower() in {"1", "true", "yes", "on"}
 
 
-def _behind_own(url: str, choice: CacheChoice, notes: tuple[str, ...]) -> Cache:
+def _behind_own(url: str, choice: CacheChoice, notes: tuple[Note, ...]) -> Cache:
     """The shared store at `url` behind the user's own cache: BUNDLER_CACHE when that is a folder, else the default."""
     remote = RemoteStore(url, read_key(), readonly=choice.readonly)
+    notes = (*notes, *remote.notes)
     beside = os.environ.get("BUNDLER_CACHE") or ""
-    root = Path(beside).expanduser().absolute()
+    root = user_path(beside).absolute()
     if beside and "://" not in beside and root.as_uri() != url and not (root.is_dir() and others_access(root)):
         return _open_at(root, notes, remote)
     own, warnings = _own_default()
     return _open_at(own, (*notes, *warnings), remote)
 
 
-def _own_default() -> tuple[Path, tuple[str, ...]]:
+def _own_default() -> tuple[Path, tuple[Note, ...]]:
     """The user's cache folder, and a note if it was made private. Raises `UsageError` when it belongs to others."""
     root = default_root()
     if not root.is_dir():
@@ -176,7 +179,8 @@ def _own_default() -> tuple[Path, tuple[str, ...]]:
             f"the cache folder {root} may belong to others: {why}",
             hint="code from it is executed: name a folder of your own with --cache or BUNDLER_CACHE",
         )
-    return root, (f"others could write to the cache {root}: it is now private to you",) if why else ()
+    text = f"others could write to the cache {root}: it is now private to you"
+    return root, (Note(text=text, level="safety"),) if why else ()
 
 
 def default_root() -> Path:
@@ -195,7 +199,7 @@ def is_ours(root: Path) -> bool:
 
 
 def _prepare(root: Path) -> Path:
-    root = root.expanduser().absolute()
+    root = root.absolute()
     check_path_text(root, "the cache")
     if is_ours(root):
         return root

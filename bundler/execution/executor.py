@@ -37,9 +37,11 @@ from bundler.execution.temporary import offer_scratch
 from bundler.execution.turn import Turn
 from bundler.model.errors import BundlerError, DefectError, EnvironmentMissingError
 from bundler.model.events import SILENT, Event, Listener, Reporter, StepFinished, StepsEnded, StepStarted
+from bundler.model.paths import real_path
 from bundler.model.plan import HOST, MODEL, Step
 from bundler.model.results import StepOutcome
 from bundler.stages.registry import find_stage
+from bundler.support.processes import end_all
 from bundler.support.remembered import BEHIND
 
 __all__ = ["Executor", "Source", "StepStatus"]
@@ -86,7 +88,7 @@ class Executor:
         sandbox: Sandbox | None = None,
     ) -> None:
         self._cache = cache
-        self._sandbox = sandbox.showing((cache.root, (cache.root / BEHIND).resolve())) if sandbox else None
+        self._sandbox = sandbox.showing((cache.root, real_path(cache.root / BEHIND))) if sandbox else None
         self._jobs = jobs or min(4, os.cpu_count() or 1)
         self._own_pool = None if pool else futures.ThreadPoolExecutor(self._jobs, thread_name_prefix="bundler-step")
         self._pool: futures.Executor = pool or self._own_pool  # type: ignore[assignment]
@@ -165,7 +167,7 @@ class Executor:
         in_turn = Reporter(_one_at_a_time(reporter.listener), build)
         run = Run(reporter=in_turn, journal=journal, sandbox=sandbox, sources=tuple(sources.values()))
         large = sum(source.size for source in sources.values()) > LARGE_BYTES
-        self._cache.say_notes(run.reporter.warn)
+        self._cache.say_notes(run.reporter.pass_on)
         walk = _Walk(plan_steps, sources, run, self, 1 if large else self._jobs)
         self._runs.add(run)
         if self.interrupted:
@@ -174,6 +176,8 @@ class Executor:
             outcomes = walk.finish()
         except BaseException as error:
             journal.write("ended", error=type(error).__name__, message=str(error)[:500])
+            if not isinstance(error, Exception):
+                end_all()  # also what makes an environment in another thread: no Ctrl-C reaches it
             walk.cancel()
             if isinstance(error, BundlerError):
                 run.reporter.listener(StepsEnded(build=build))
@@ -211,6 +215,10 @@ class Executor:
         """Complete a step in the pool."""
         return self._pool.submit(self._runner.complete, ready, run, turn)
 
+    def share(self, ready: ReadyStep, run: Run) -> tuple[futures.Future[None], ...]:
+        """Send what was recalled to the shared cache, where there is one that lacks it, in the pool."""
+        return (self._pool.submit(self._runner.share, ready, run),) if self._cache.remote else ()
+
     def recall(self, ready: ReadyStep) -> StepOutcome | None:
         """A step's outcome from the local store."""
         return recall(ready, self._cache)
@@ -226,6 +234,7 @@ class _Walk:
         self._position = {step.id: number for number, step in enumerate(steps, 1)}
         self._sources, self._run, self._executor, self._width = sources, run, executor, width
         self._running: dict[futures.Future[StepOutcome], tuple[Step, Turn]] = {}
+        self._shared: list[futures.Future[None]] = []
         self._taken: list[Run] = []
         self._outcomes: dict[str, StepOutcome] = {}
         self._failed: tuple[Step, BundlerError] | None = None
@@ -239,6 +248,7 @@ class _Walk:
             elif self._waiting and self._failed is None:
                 raise DefectError(f"step {self._waiting[0].id} requires a step that does not precede it in the plan")
             self._raise_failure()
+        futures.wait(self._shared)
         return {step: self._outcomes[step] for step in self._position}
 
     def _raise_failure(self) -> None:
@@ -294,6 +304,7 @@ class _Walk:
             return
         outcome = self._executor.recall(ready)
         if outcome is not None:
+            self._shared += self._executor.share(ready, self._run)
             self._done(step, outcome, time.perf_counter() - started)
             return
         turn = Turn(announce=lambda: self._announce(step, ready))
@@ -360,7 +371,7 @@ def _list_visible(sources: Mapping[str, Source]) -> Iterator[Path]:
     for source in sources.values():
         folder = source.path if source.path.is_dir() else source.path.parent
         yield folder
-        real = (path.resolve() for path in (source.path, *(folder / record.path for record in source.files)))
+        real = (real_path(path) for path in (source.path, *(folder / record.path for record in source.files)))
         yield from (path for path in real if not path.is_relative_to(folder))
 
 

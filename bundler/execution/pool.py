@@ -9,14 +9,12 @@ import json
 import os
 import queue
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any, Final, TypedDict
 
-from bundler.environments.processes import await_end, end_session, name_signal
 from bundler.environments.registry import Environment
 from bundler.environments.sandbox import Sandbox, own_folders, python_folders
 from bundler.environments.variables import computing_environment
@@ -26,6 +24,7 @@ from bundler.execution.temporary import temporary_folder
 from bundler.model.codec import conforms, parse_json
 from bundler.model.errors import EnvironmentMissingError, StageError
 from bundler.model.stage import StageResult
+from bundler.support.processes import Child, await_end, end_session, name_signal
 
 WORKER = Path(__file__).with_name("worker.py")
 LOG_BYTES = 1 << 20
@@ -51,7 +50,6 @@ class Worker:
         self._answers: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
         self._sent = self._received = 0
         self._log: collections.deque[bytes] = collections.deque()
-        self._lifeline = -1
         self._closing = threading.Lock()
         self._process = self._start()
         self._threads = (self._follow(self._read_answers), self._follow(self._read_log))
@@ -146,21 +144,8 @@ class Worker:
 
     def _open(self, command: list[str], environ: dict[str, str]) -> subprocess.Popen[bytes]:
         pipes: dict[str, Any] = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
-        if sys.platform == "win32":
-            flag = subprocess.CREATE_NEW_PROCESS_GROUP
-            return subprocess.Popen(command, env=environ, creationflags=flag, **pipes)
-        ours, self._lifeline = os.pipe()
-        parent = 0 if self.sandbox else os.getpid()
-        command = [*command, str(ours), str(parent), *find_limits(self._logs).arguments]
-        environ = {**environ, "TMPDIR": self._temporary.name}
-        command = self._confine(command)
-        try:
-            return subprocess.Popen(command, env=environ, start_new_session=True, pass_fds=(ours,), **pipes)
-        except OSError:
-            os.close(self._lifeline)
-            raise
-        finally:
-            os.close(ours)
+        command = [*command, *find_limits(self._logs).arguments] if os.name == "posix" else command
+        return Child(self._confine(command), env={**environ, "TMPDIR": self._temporary.name}, **pipes)
 
     def _confine(self, command: list[str]) -> list[str]:
         if self.sandbox is None:
@@ -201,12 +186,8 @@ class Worker:
 
     def _close_pipes(self) -> None:
         """Close them once: the thread that waits for an answer and one that kills may both call this."""
-        with self._closing:
-            with contextlib.suppress(OSError, ValueError):
-                self._requests.close()
-            if self._lifeline >= 0:
-                os.close(self._lifeline)
-                self._lifeline = -1
+        with self._closing, contextlib.suppress(OSError, ValueError):
+            self._requests.close()
 
     def _reap(self, patience: float | None) -> None:
         try:

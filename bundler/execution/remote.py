@@ -24,6 +24,8 @@ from bundler.execution.records import ActionRecord, parse_record
 from bundler.execution.scratch import Scratch
 from bundler.execution.signing import KEY, KEY_FILE, sign, unsign
 from bundler.model.artifacts import Artifact, FileRecord
+from bundler.model.events import Reporter
+from bundler.model.stage import Note
 from bundler.support.remembered import MAX_BYTES
 
 T = TypeVar("T")
@@ -48,19 +50,26 @@ class RemoteStore:
         self._altered: set[str] = set()
 
     @property
+    def notes(self) -> tuple[Note, ...]:
+        """For the user, before anything is asked for: a run that finds all in its local cache asks for little."""
+        text = f"the shared cache {self.shown} is not used, because there is no key to verify it with"
+        hint = f"set {KEY} or {KEY_FILE} to the key of those who write it"
+        return (Note(text=f"{text}: {hint}", level="warning"),) if self._key is None else ()
+
+    @property
     def shown(self) -> str:
         """The address without a password."""
         return re.sub(r"//[^/@]*@", "//", self.url)
 
-    def fetch_record(self, key: str, warn: Warn) -> ActionRecord | None:
+    def fetch_record(self, key: str, reporter: Reporter) -> ActionRecord | None:
         """The record of `key`, authenticated and checked, or None."""
-        signed = self._attempt(lambda _: self._read(_record(key)), warn)
+        signed = self._attempt(lambda _: self._read(_record(key)), reporter.warn)
         if signed is None or self._key is None:
             return None
         data = unsign(self._key, key, signed)
         if data is None:
             text = f"the shared cache {self.shown} has results that are not signed with this key: they are rebuilt"
-            self._warn_once("unsigned", text, warn)
+            self._warn_once("unsigned", text, reporter.alert)
         return None if data is None else parse_record(key, data)
 
     def fetch_artifact(self, artifact: Artifact, store: ArtifactStore, scratch: Scratch, warn: Warn) -> bool:
@@ -71,6 +80,12 @@ class RemoteStore:
             shutil.rmtree(folder, ignore_errors=True)
             return False
         return store.put(folder, scratch).digest == artifact.digest
+
+    def lacks(self, key: str, warn: Warn) -> bool:
+        """Whether a record of `key` is missing and may be sent: one look, at nothing that it holds."""
+        if self._readonly:
+            return False
+        return self._attempt(lambda _: not self._system.exists(self._path(_record(key))), warn) or False
 
     def push(self, key: str, data: bytes, artifact: Artifact | None, store: ArtifactStore, warn: Warn) -> None:
         """Send a record, signed, and before it the files that it names."""
@@ -164,11 +179,7 @@ class RemoteStore:
         return self._opened[1]
 
     def _attempt(self, action: Callable[[bytes], T], warn: Warn) -> T | None:
-        if self._key is None:
-            text = f"the shared cache {self.shown} is not used, because there is no key to verify it with"
-            self._warn_once("key", f"{text}: set {KEY} or {KEY_FILE} to the key of those who write it", warn)
-            return None
-        if self._left_out.is_set():
+        if self._key is None or self._left_out.is_set():
             return None
         try:
             return action(self._key)

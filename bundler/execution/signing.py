@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from bundler.model.errors import UsageError
+from bundler.model.paths import real_path, user_path
 from bundler.support.remembered import read_bounded
 
 KEY = "BUNDLER_CACHE_KEY"
@@ -31,7 +32,7 @@ def read_key(environ: Mapping[str, str] = os.environ) -> bytes | None:
     if text:
         key, where = text.encode("utf-8", "surrogateescape"), KEY
     elif file:
-        key, where = _read_file(Path(file).expanduser()), file
+        key, where = _read_file(user_path(file)), file
     else:
         return None
     key = key.strip()
@@ -57,6 +58,6 @@ def _signature(key: bytes, step: str, data: bytes) -> bytes:
 
 def _read_file(path: Path) -> bytes:
     try:
-        return read_bounded(path.resolve(), MAX_KEY_BYTES)
+        return read_bounded(real_path(path), MAX_KEY_BYTES)
     except OSError as error:
         raise UsageError(f"cannot read the key of the shared cache in {path}: {error.strerror or error}") from error

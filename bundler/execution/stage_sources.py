@@ -16,7 +16,7 @@ from bundler.stages.registry import run_module
 _IMPORT = re.compile(
     rb"^[ \t]*(?:from[ \t]+([\w.]+)[ \t]+import[ \t]*(\([^)]*\)|[^\n#]*)|import[ \t]+([\w.]+))", re.MULTILINE
 )
-_WORKER = ("bundler.execution.worker", "bundler.execution.disk")
+_WORKER = ("bundler.execution.worker", "bundler.support.disk")
 
 
 @functools.cache

@@ -14,13 +14,12 @@ from bundler.environments.registry import Environment, Environments
 from bundler.environments.sandbox import Sandbox
 from bundler.execution.cache import Cache
 from bundler.execution.calls import StageCall, call_stage
-from bundler.execution.disk import storage_error
 from bundler.execution.journal import Journal
 from bundler.execution.keys import ingredients_of, key_of
 from bundler.execution.limits import limit_seconds
 from bundler.execution.locks import hold
 from bundler.execution.pool import PATIENCE, Worker, WorkerPool
-from bundler.execution.records import ActionRecord, is_safe_path, parse_record
+from bundler.execution.records import ActionRecord, is_safe_path, parse_record, render_record
 from bundler.execution.sources import Source, check_unchanged
 from bundler.execution.stage_sources import stage_packages
 from bundler.execution.turn import Turn
@@ -28,11 +27,13 @@ from bundler.model.artifacts import Artifact
 from bundler.model.codec import conforms
 from bundler.model.errors import BundlerError, DefectError, StageError
 from bundler.model.events import SILENT, Reporter, StepProgress
+from bundler.model.paths import real_path
 from bundler.model.plan import Step
 from bundler.model.results import StepOutcome
 from bundler.model.stage import Note, StageResult, StageSpec
 from bundler.stages.inspect.spec import SPEC as INSPECTION
 from bundler.stages.registry import find_stage
+from bundler.support.disk import storage_error
 from bundler.toolchains.registry import FoundToolchain, find_toolchain
 
 LARGE_BYTES = 1_000_000_000
@@ -239,9 +240,18 @@ class StepRunner:
                 raise
             return self._pass_through(ready, error)
 
+    def share(self, ready: ReadyStep, run: Run) -> None:
+        """Send a result of the local store to the shared one, if that lacks it: whoever made it may have had no key."""
+        cache, warn = self._cache, run.reporter.warn
+        if cache.remote is None or ready.volatile or not cache.remote.lacks(ready.key, warn):
+            return
+        record = cache.records.find(ready.key)
+        if record is not None:
+            cache.remote.push(ready.key, render_record(record), record.artifact, cache.artifacts, warn)
+
     def _recall_shared(self, ready: ReadyStep, run: Run) -> StepOutcome | None:
         remote, cache = self._cache.remote, self._cache
-        record = remote.fetch_record(ready.key, run.reporter.warn) if remote and not ready.volatile else None
+        record = remote.fetch_record(ready.key, run.reporter) if remote and not ready.volatile else None
         if remote is None or record is None or not fits_stage(record, ready.spec):
             return None
         artifact = record.artifact
@@ -357,12 +367,12 @@ def _find_sandbox(ready: ReadyStep, run: Run) -> Sandbox | None:
     if run.sandbox is None:
         return None
     if ready.runs_users_code:
-        run.reporter.warn(
+        run.reporter.alert(
             f"{ready.spec.name} calls your own code, which runs outside the sandbox, and so do the models that it opens"
         )
         return None
     shown = show_packages(run.sandbox, ready.spec.name)
-    return shown.showing((ready.toolchain.program.resolve().parent.parent,)) if shown and ready.toolchain else shown
+    return shown.showing((real_path(ready.toolchain.program).parent.parent,)) if shown and ready.toolchain else shown
 
 
 def show_packages(sandbox: Sandbox | None, stage: str) -> Sandbox | None:

@@ -37,7 +37,7 @@ def temporary_folder(
     """A folder that is removed at the end of the block. Without a scratch folder it is made in `otherwise`. A `short`
     one has a short path, if need be outside of the cache.
     """
-    place = _find_offered() or otherwise
+    place = find_offered() or otherwise
     if short:
         place = _find_short(place)
     return _TemporaryFolder(dir=place, prefix=f"bundler-{kind}-", ignore_cleanup_errors=True)
@@ -53,7 +53,8 @@ class _TemporaryFolder(tempfile.TemporaryDirectory[str]):
             remove_folder(Path(self.name))
 
 
-def _find_offered() -> Path | None:
+def find_offered() -> Path | None:
+    """The scratch folder in use; None without one."""
     if not _offered:
         return None
     with contextlib.suppress(BundlerError, OSError):

@@ -14,7 +14,6 @@ import importlib.util
 import json
 import os
 import queue
-import select
 import signal
 import sys
 import threading
@@ -68,8 +67,7 @@ def main() -> None:
     os.chdir(Path(__file__).parent)  # the folder that the parent started in may be removed meanwhile
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles Ctrl-C
     if len(sys.argv) > 1:
-        _die_with_parent(int(sys.argv[1]), int(sys.argv[2]))
-        _bound_process(int(sys.argv[3]), int(sys.argv[4]))
+        _bound_process(int(sys.argv[1]), int(sys.argv[2]))
     finder = PackageFinder()
     sys.meta_path.insert(0, finder)
     requests, answers = _take_pipes()
@@ -97,22 +95,6 @@ def _receive(requests: IO[str], waiting: queue.SimpleQueue[str]) -> None:
         for line in requests:
             waiting.put(line)
     os._exit(0)
-
-
-def _die_with_parent(lifeline: int, parent: int) -> None:
-    """Let the kernel end this process when the parent ends, even while native code holds the interpreter.
-
-    The parent holds the other end of this pipe and never writes. When it closes, SIGIO is raised here, whose default
-    action on Linux is to terminate (elsewhere the reading thread notices). PR_SET_PDEATHSIG would already fire when the
-    parent's *thread* that started this process ends.
-    """
-    import fcntl  # noqa: PLC0415 - only where the parent passed a lifeline: POSIX
-
-    fcntl.fcntl(lifeline, fcntl.F_SETOWN, os.getpid())
-    fcntl.fcntl(lifeline, fcntl.F_SETFL, fcntl.fcntl(lifeline, fcntl.F_GETFL) | os.O_ASYNC)
-    # The parent may have ended before. In a sandbox (parent 0) its number is unknown, and only the pipe shows it.
-    if select.select([lifeline], [], [], 0)[0] or (parent and os.getppid() != parent):
-        os._exit(0)
 
 
 def _bound_process(memory: int, file: int) -> None:
@@ -166,8 +148,8 @@ def _run_stage(request: Mapping[str, Any], answers: Answers) -> Any:
 
 
 def _describe(error: BaseException, request: Mapping[str, Any]) -> dict[str, Any]:
-    from bundler.execution.disk import storage_error  # noqa: PLC0415
     from bundler.model.errors import BundlerError, StageError  # noqa: PLC0415
+    from bundler.support.disk import storage_error  # noqa: PLC0415
 
     stage, output = request.get("stage", "?"), Path(request.get("output", "."))
     lines = tuple(traceback.format_exception(error))

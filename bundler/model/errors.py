@@ -50,6 +50,10 @@ class UsageError(BundlerError):
     kind = "usage"
 
 
+class OpenSizesError(UsageError):
+    """A provider requires fixed sizes, and the model leaves some open (exit code 2)."""
+
+
 class ModelError(BundlerError):
     """The model cannot be read, is not valid, or cannot run at all (exit code 3)."""
 

@@ -101,6 +101,10 @@ class Reporter:
         """Send a warning."""
         self.pass_on(Note(text=text, level="warning"))
 
+    def alert(self, text: str) -> None:
+        """Send a warning that concerns safety: it is always shown."""
+        self.pass_on(Note(text=text, level="safety"))
+
     def pass_on(self, note: Note) -> None:
         """Send a note of a stage."""
         self.listener(Message(build=self.build, note=note))

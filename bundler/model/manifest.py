@@ -252,7 +252,8 @@ class PipelineRecord:
     the original's, and a share `least` had to be; `max_absolute` is the largest difference of two numbers. No sample
     called the components `uncalled`; of those `unnoticed` other outputs (reversed, negated, zeros) changed no answer.
     With a `metric` of the user's and `least` 0, that alone judged. `files` are the digests of
-    what the function imports and reads of its own folder, by path.
+    what the function imports and reads of its own folder, by path; `requires` are the packages that it imports, as
+    requirements: the bundle does not contain them.
     """
 
     variant: str
@@ -268,13 +269,15 @@ class PipelineRecord:
     unnoticed: tuple[str, ...] = ()
     metric: PipelineMetricRecord | None = None
     files: Mapping[str, str] = field(default_factory=dict)
+    requires: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Manifest:
     """The whole of `bundle.json`. `name` is the bundle's, which `target` is not part of. `files` lists every file of
     the bundle but the manifest itself, by path; `payload` is the folder of `runtime.json` (None where a packed format
-    hides it); `budget_mb` holds limits in 1,000,000 bytes.
+    hides it); `budget_mb` holds limits in 1,000,000 bytes. `archives` lists, for each archive that bundler wrote, the
+    files in it with their bytes (older bundles have none).
     """
 
     schema: int
@@ -291,6 +294,7 @@ class Manifest:
     proof: ProofRecord
     budget_mb: Mapping[str, float] = field(default_factory=dict)
     pipeline: tuple[PipelineRecord, ...] = ()
+    archives: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
 
     @property
     def sole(self) -> ComponentRecord | None:

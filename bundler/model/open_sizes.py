@@ -152,13 +152,13 @@ def _write_keys(words: Sequence[str]) -> Iterator[str]:
 
 
 def _leave_out(command: Sequence[str], words: Sequence[str]) -> Iterator[str]:
-    """`command` without the shapes of inputs that have one in `words`."""
-    replaced = {word.rpartition("=")[0] for option, word in pairwise(words) if option == "--shape"}
+    """`command` without the shapes and dimensions that are in `words`."""
+    replaced = {(option, word.rpartition("=")[0]) for option, word in pairwise(words)}
     skipped = False
     for option, word in pairwise((*command, "")):
         if skipped:
             skipped = False
-        elif option == "--shape" and word.rpartition("=")[0] in replaced:
+        elif option in ("--shape", "--dim") and (option, word.rpartition("=")[0]) in replaced:
             skipped = True
         else:
             yield option

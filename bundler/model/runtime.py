@@ -167,7 +167,8 @@ class RuntimeComponent:
     them only names, types and shapes are promised. `preprocessing` is what became of pictures, sound or text
     before the model saw them when it was judged (`bundler.model.preprocessing`): an application must do the same.
     `fixed_sizes` are the dynamic dimensions of the model that have one size in `signature`, and who fixed them.
-    `state` links outputs to inputs of the next call.
+    `state` links outputs to inputs of the next call. `metadata` are the entries of the original model's
+    `metadata_props`: the files of the variants may have lost some, or have others besides.
     """
 
     name: str
@@ -181,6 +182,7 @@ class RuntimeComponent:
     preprocessing: Mapping[str, Any] | None = None
     fixed_sizes: tuple[FixedSize, ...] = ()
     state: tuple[StateLink, ...] = ()
+    metadata: Mapping[str, str] = field(default_factory=dict)
 
     def variant(self, name: str) -> RuntimeVariant:
         """The variant with this name. Raises `KeyError`."""

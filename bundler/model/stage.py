@@ -13,7 +13,8 @@ from typing import Any, Final, Literal
 
 _LARGE_BYTES: Final = 1_000_000_000
 
-NoteLevel = Literal["info", "warning"]
+NoteLevel = Literal["info", "warning", "safety"]
+"""A note on `safety` is a warning that is shown whatever progress the user asked to see."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

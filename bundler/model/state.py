@@ -11,6 +11,7 @@ from difflib import get_close_matches
 from typing import Final, Literal
 
 from bundler.model.errors import UsageError
+from bundler.model.open_sizes import NOBODY, Asker, explain_command
 from bundler.model.signature import Port, Signature, describe_type
 
 
@@ -116,7 +117,7 @@ def _show_value(link: StateLink) -> str:
     return output if link.grows is None else f"{{ output = {output}, grows = {link.grows} }}"
 
 
-def check_state(signature: Signature, links: Sequence[StateLink]) -> None:
+def check_state(signature: Signature, links: Sequence[StateLink], asker: Asker = NOBODY) -> None:
     """Raise `UsageError` with every reason why these links are no state of the model, whose sizes are fixed already.
 
     An output may be the state of one input only: two inputs that always hold the same are one input.
@@ -127,11 +128,25 @@ def check_state(signature: Signature, links: Sequence[StateLink]) -> None:
         likely = [pair for pair in find_state_pairs(signature) if (pair.input, pair.output, pair.grows) not in known]
         options = " ".join(f"--state {pair}" for pair in show_state(likely))
         hint = f"likely: {options}; in a project file {_show_table(likely)}" if likely else ""
+        hint = hint or _explain_open(signature, links, problems, asker)
         raise UsageError(
             "the state does not fit the model",
             details=problems,
             hint=hint or "`bundler inspect MODEL` shows the inputs and outputs",
         )
+
+
+_SIZES: Final = "sizes (--dim or --shape)"
+"""The end of a problem that fixing sizes solves."""
+
+
+def _explain_open(signature: Signature, links: Sequence[StateLink], problems: Sequence[str], asker: Asker) -> str:
+    """A command that fixes the sizes of the states, where nothing else is wrong."""
+    if not all(problem.endswith(_SIZES) for problem in problems) or any(link.grows is not None for link in links):
+        return ""
+    linked = {link.input for link in links}
+    states = Signature(inputs=tuple(port for port in signature.inputs if port.name in linked), outputs=())
+    return f"fix them{explain_command(states, asker)}"
 
 
 def doubt_state(signature: Signature, links: Sequence[StateLink]) -> Iterator[str]:
@@ -188,7 +203,7 @@ def _find_mismatches(taken: Port, given: Port, link: StateLink) -> Iterator[str]
         yield f"the output may be longer than the input along axis {axis}: say grows={axis}, or fix both sizes"
     elif sizes is None or not all(isinstance(size, int) for place, size in enumerate(sizes) if place != link.grows):
         others = "" if link.grows is None else "other "
-        yield f"input {taken.name[:80]!r} is {describe_type(taken.type)}: fix its {others}sizes (--dim or --shape)"
+        yield f"input {taken.name[:80]!r} is {describe_type(taken.type)}: fix its {others}{_SIZES}"
 
 
 def _find_obstacle(taken: Port, given: Port, axis: int) -> str | None:

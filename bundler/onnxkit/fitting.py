@@ -19,6 +19,9 @@ from bundler.onnxkit.placement_facts import limit_lines
 from bundler.onnxkit.value_files import Value
 
 _MAX_SHOWN = 20
+_NUMPY_TYPES = frozenset(
+    {"float16", "float32", "float64", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "bool"}
+)
 
 
 class Fitting:
@@ -37,6 +40,7 @@ class Fitting:
         self._allow_nan = allow_nan
         self._hint = hint or _HINT
         self._problems: list[str] = []
+        self._casts: dict[str, str] = {}
         self._count = 0
         self._unreadable = False
 
@@ -62,6 +66,7 @@ class Fitting:
         if not found and not self._allow_nan:
             found = [f"{name!r}: holds NaN" for name in nan_inputs(values)]
         self._problems += [f"{name}: {text}" for text in found]
+        self._casts |= find_casts(values, self._signature) if found else {}
         self._count += 1
         return not found
 
@@ -85,7 +90,14 @@ class Fitting:
         if self._problems:
             details = limit_lines(self._problems, _MAX_SHOWN)
             what = "samples cannot be read" if self._unreadable else "the samples do not fit the model"
-            raise UsageError(what, details=details, hint=self._hint)
+            raise UsageError(what, details=details, hint=self._describe_casts() or self._hint)
+
+    def _describe_casts(self) -> str:
+        """How to convert arrays where their types alone are wrong; empty for other problems."""
+        if not self._casts or any(", got " not in problem for problem in self._problems):
+            return ""
+        casts = ", ".join(f"{name}={name}.astype({wanted!r})" for name, wanted in self._casts.items())
+        return f"convert the arrays before they are saved: numpy.savez(file, {casts})"
 
 
 def check_samples(
@@ -117,6 +129,18 @@ def sample_problems(values: Mapping[str, Value], signature: Signature) -> Iterat
             yield from _value_problems(repr(name), values[name], port.type)
         elif not port.optional and port.type.kind != "optional":
             yield f"input {name!r} is missing ({describe_type(port.type)})"
+
+
+def find_casts(values: Mapping[str, Value], signature: Signature) -> dict[str, str]:
+    """The types that inputs need whose arrays fit but for their type, where NumPy can convert one to the other."""
+    found = {}
+    for port in signature.inputs:
+        value, kind, wanted = values.get(port.name), port.type.kind, port.type.element_type or ""
+        if kind != "tensor" or not isinstance(value, np.ndarray) or not shape_fits(value.shape, port.type.shape):
+            continue
+        if value.dtype.kind in "biuf" and wanted in _NUMPY_TYPES and str(value.dtype) != wanted:
+            found[port.name] = wanted
+    return found
 
 
 def _suggest(name: str, candidates: list[str]) -> str:

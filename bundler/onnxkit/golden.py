@@ -10,6 +10,7 @@ from typing import Any, Final, TypedDict
 
 from bundler.model.codec import conforms, decode, encode, parse_json
 from bundler.model.errors import StageError
+from bundler.model.paths import real_path
 from bundler.model.reference import ReferenceFigures
 from bundler.model.signature import Port, Signature
 from bundler.onnxkit.value_files import Value, ValueWriter, read_value
@@ -122,7 +123,7 @@ def write_index(
 def read_golden(path: Path) -> GoldenSet:
     """The set whose `index.json` is at `path`; its tensors are read sample by sample. Raises `StageError`."""
     try:
-        index = parse_json(read_bounded(path.resolve(), MAX_INDEX_BYTES))
+        index = parse_json(read_bounded(real_path(path), MAX_INDEX_BYTES))
         if not conforms(_Index, index) or not conforms(tuple[ReferenceFigures, ...], index.get("outputs", [])):
             raise ValueError("it is not the index of a golden set")  # noqa: TRY301 - reported as those below
         if not conforms(Mapping[str, str], index.get("state", {})):

@@ -17,8 +17,7 @@ from onnx import ModelProto, TensorProto, numpy_helper
 
 from bundler.model.errors import StageError
 from bundler.onnxkit.canonical.rewriting import rewrite_model
-from bundler.onnxkit.canonical.tensor_data import DataFolders, embed_data, embed_non_initializers, place_initializers
-from bundler.onnxkit.canonical.writing import PROTOBUF_LIMIT
+from bundler.onnxkit.canonical.tensor_data import PROTOBUF_LIMIT, DataFolders, embed_data, place_weights
 from bundler.onnxkit.sessions import RUNTIME_ERRORS, SessionSettings, clean_message, session_options
 from bundler.onnxkit.signatures import unlist_initializers
 from bundler.onnxkit.structure import has_external_data, read_structure, tensor_bytes
@@ -63,11 +62,10 @@ def write_linked(linked: LinkedModel, target: Path) -> ModelProto:
     Raises `StageError`, `OSError`.
     """
     model = linked.model
-    tensors = rewrite_model(model)
-    external = linked.external or sum(map(tensor_bytes, tensors)) > _EMBEDDED_LIMIT
-    data = target.with_name(target.name + ".data")
-    place_initializers(tensors, linked.folders, data, _EXTERNAL_THRESHOLD if external else None)
-    embed_non_initializers(model, linked.folders)
+    rewrite_model(model)
+    external = linked.external or sum(map(tensor_bytes, model.graph.initializer)) > _EMBEDDED_LIMIT
+    data = target.with_name(f"{target.name}.data")
+    place_weights(model, linked.folders, data, _EXTERNAL_THRESHOLD if external else None)
     if model.ByteSize() > PROTOBUF_LIMIT:
         raise StageError("the model without its weights is larger than the 2 GB that one ONNX file can hold")
     target.write_bytes(model.SerializeToString(deterministic=True))

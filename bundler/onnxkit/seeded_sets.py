@@ -56,12 +56,13 @@ class SeededSample:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeededSet:
-    """`sizes` are those of the first sample, by symbol; `dimensions` all that were tried. `wanted` samples were
-    requested; `multiplications` and `sample_bytes` are the costs of one.
+    """`sizes` are those of the first sample, by symbol, and `shapes` those of its inputs; `dimensions` all that were
+    tried. `wanted` samples were requested; `multiplications` and `sample_bytes` are the costs of one.
     """
 
     samples: tuple[SeededSample, ...]
     sizes: Mapping[str, int]
+    shapes: Mapping[str, tuple[int, ...]]
     dimensions: tuple[TriedDimension, ...]
     wanted: int
     multiplications: int
@@ -118,6 +119,7 @@ def make_seeded_set(
     return SeededSet(
         samples=(first, *_run_others(model, seed, base, planned, limit_run(multiplications)))[:affordable],
         sizes={key: size for key, size in base.assigned.items() if isinstance(key, str)},
+        shapes=base.shapes,
         dimensions=others.dimensions,
         wanted=count,
         multiplications=multiplications,

@@ -11,6 +11,7 @@ import onnxruntime
 
 from bundler.model.errors import ModelError
 from bundler.model.free_dimensions import Key, Sizes, free_dimensions, tensor_type
+from bundler.model.golden_inputs import NOTHING_RAN
 from bundler.model.shapes import SizeRange
 from bundler.model.signature import Signature
 from bundler.model.stage import Report
@@ -147,7 +148,7 @@ class SizeSearch:
         named = ", or sizes with --dim NAME=SIZE or --shape INPUT=SIZES" if self._is_free else ""
         hint = f"give real inputs with --samples{named}"
         details = tuple(_list_tries(self.refused))
-        return ModelError(f"the model ran on none of the seeded inputs{spent}", details=details, hint=hint)
+        return ModelError(f"{NOTHING_RAN}{spent}", details=details, hint=hint)
 
 
 def limit_run(multiplications: int) -> float:

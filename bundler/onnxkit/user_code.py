@@ -13,6 +13,7 @@ from types import ModuleType
 from typing import Any, Final
 
 from bundler.model.errors import BundlerError, UsageError
+from bundler.model.paths import real_path
 from bundler.support.text import visible
 
 _MODULE: Final = "_bundler_user_code"
@@ -27,14 +28,15 @@ class StopError(BaseException):
 
 
 @contextlib.contextmanager
-def open_function(file: Path | None, entry: str) -> Iterator[Callable[..., Any]]:
+def open_function(file: Path | None, entry: str, missing: str = _MISSING_HINT) -> Iterator[Callable[..., Any]]:
     """The function that `entry` names: `function` of `file`, or `package.module:function` (whose file is `file`, or
     None for an installed one). It may import modules beside it (beside its topmost package). Afterwards all modules
-    from there are unloaded, so that the next call reads the files again. Raises `UsageError`.
+    from there are unloaded, so that the next call reads the files again. Raises `UsageError`, with the hint `missing`
+    where a module is not installed.
     """
     module, _, name = entry.rpartition(":")
     with _importable(file, module):
-        with report_user_errors(file, entry):
+        with report_user_errors(file, entry, missing):
             loaded = _load(file, module)
         found = getattr(loaded, name, None)
         if not callable(found):
@@ -46,7 +48,7 @@ def open_function(file: Path | None, entry: str) -> Iterator[Callable[..., Any]]
 
 
 @contextlib.contextmanager
-def report_user_errors(file: Path | None, entry: str = "") -> Iterator[None]:
+def report_user_errors(file: Path | None, entry: str = "", missing: str = _MISSING_HINT) -> Iterator[None]:
     """Turn any error of the user's code into a `UsageError`, those that are no `Exception`, too."""
     try:
         yield
@@ -59,7 +61,7 @@ def report_user_errors(file: Path | None, entry: str = "") -> Iterator[None]:
         raise UsageError(
             f"{visible(file.name if file else entry)} failed with {describe(error)}",
             details=lines,
-            hint=_MISSING_HINT if isinstance(error, ImportError) else _FAILED_HINT,
+            hint=missing if isinstance(error, ImportError) else _FAILED_HINT,
         ) from error
 
 
@@ -108,11 +110,11 @@ def describe(error: BaseException) -> str:
 
 def _own_lines(error: BaseException) -> list[str]:
     """The traceback without bundler's frames."""
-    ours = str(Path(__file__).resolve().parents[1])
+    ours = str(real_path(Path(__file__)).parents[1])
     frames = [
         frame
         for frame in traceback.extract_tb(error.__traceback__)
-        if not str(Path(frame.filename).resolve()).startswith(ours) and "importlib" not in frame.filename
+        if not str(real_path(Path(frame.filename))).startswith(ours) and "importlib" not in frame.filename
     ]
     lines = [line for entry in traceback.format_list(frames) for line in entry.rstrip().splitlines()]
     if isinstance(error, SyntaxError):

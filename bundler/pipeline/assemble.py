@@ -78,6 +78,7 @@ def _component(part: BuiltPart, folders: Mapping[Path, str]) -> RuntimeComponent
         preprocessing=_preprocessing(outcomes),
         fixed_sizes=plan.fixed_sizes,
         state=ship_state(plan.state, f"golden/{prepared.prefix}".rstrip("/"), golden),
+        metadata=facts.metadata,
     )
 
 

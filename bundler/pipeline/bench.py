@@ -56,8 +56,8 @@ def bench(
     timed over them, too.
 
     A bundle runs its own code, so its files are held to its manifest first. Raises `UsageError` when there is no such
-    file or component, or a bundle cannot be timed as `timing` says, `VerificationError` when a folder is no bundle, or
-    an altered one, or none runs here.
+    file or component, or a bundle cannot be timed as `timing` says, `StageError` for a pipeline that fails,
+    `VerificationError` when a folder is no bundle, or an altered one, or none runs here.
     """
     bundles = tuple(bundles)
     for model in baseline.values():
@@ -129,15 +129,13 @@ def _check_pipelines(bundles: Sequence[Path], samples: Path) -> None:
             )
 
 
-def _time_pipeline(request: ProofRequest, manifest: Manifest, samples: Path) -> list[Measurement]:
+def _time_pipeline(request: ProofRequest, manifest: Manifest, samples: Path) -> Measurement:
+    """Raises `StageError` for a pipeline that fails: it was asked for, and there is nothing in its place."""
     emitter, reporter = find_emitter(manifest.ecosystem), Reporter(request.listener, request.bundle.name)
     assert isinstance(emitter, PipelineTimed)  # noqa: S101 - checked before anything ran
     found = emitter.measure_pipeline(request, manifest.pipeline[0].function.rpartition(":")[2], samples)
-    if isinstance(found, str):
-        reporter.say(f"the pipeline could not be timed: {found}")
-        return []
     reporter.say(f"the pipeline ran with {found.name}")
-    return [found]
+    return found
 
 
 def _time_bundle(request: ProofRequest, samples: Path | None) -> list[VariantTimes]:
@@ -145,7 +143,8 @@ def _time_bundle(request: ProofRequest, samples: Path | None) -> list[VariantTim
     emitter = find_emitter(manifest.ecosystem)
     if isinstance(emitter, Untimed):
         Reporter(request.listener, request.bundle.name).say(f"not timed: {emitter.untimed}")
-    measurements = [*emitter.measure(request), *(_time_pipeline(request, manifest, samples) if samples else ())]
+    whole = [_time_pipeline(request, manifest, samples)] if samples else []  # first, for it may fail
+    measurements = [*emitter.measure(request), *whole]
     return [_summarise(request.bundle, manifest, measurement) for measurement in measurements]
 
 

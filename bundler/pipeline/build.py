@@ -8,9 +8,11 @@ from dataclasses import fields, replace
 from pathlib import Path
 
 from bundler.model.attempts import Frontier
-from bundler.model.errors import GateError
+from bundler.model.errors import BundlerError, GateError, ModelError
 from bundler.model.events import Listener, Reporter
+from bundler.model.golden_inputs import NOTHING_RAN
 from bundler.model.manifest import PipelineRecord
+from bundler.model.plan import MODEL
 from bundler.model.results import StepOutcome
 from bundler.pipeline.accuracy import find_accuracies
 from bundler.pipeline.assemble import make_runtime_config
@@ -32,6 +34,7 @@ from bundler.pipeline.results import (
     PlacementResult,
     WrittenBundle,
 )
+from bundler.pipeline.running_sizes import SizeTrial, name_running_sizes
 from bundler.pipeline.workspace import Workspace
 from bundler.planning.precision import asked_method
 from bundler.profiles.methods import AUTO
@@ -39,6 +42,7 @@ from bundler.reporting.claims import doubt_ratio
 from bundler.reporting.placement import describe_gain
 from bundler.reporting.timings import report_folder
 from bundler.stages.record_golden.spec import Facts as GoldenFacts
+from bundler.support.reads import announce_look
 
 DEFAULT_EMITTER = "python"
 """Whose templates are compiled while the model is inspected; its target, and so its emitter, is not known before."""
@@ -68,9 +72,13 @@ def build(
     )
     root = workspace.cache.root
     key = bundle_key(bundle)
+    report = report_folder(final) / "report.html"
     summary = recall_bundle(root, final, key)
     if summary is None and request.prove and not request.measure:  # brief figures do not replace those of --measure
         summary = recall_bundle(root, final, bundle_key(bundle.measured()))
+    if summary is not None and not _is_there(report):
+        reporter.say(f"{report} is gone: the bundle is written again, with its report")
+        summary = None
     fresh = summary is None
     if summary is None:
         summary = _write(bundle, final=final, workspace=workspace, reporter=reporter, publishing=publishing)
@@ -80,7 +88,7 @@ def build(
         name=prepared.name,
         target=prepared.profile.id,
         bundle=final,
-        report=report_folder(final) / "report.html",
+        report=report,
         format=prepared.format,
         up_to_date=not fresh,
         source_bytes=sum(part.prepared.facts.total_bytes for part in parts),
@@ -92,6 +100,12 @@ def build(
             part.prepared.label(name): choice for part in parts for name, choice in part.prepared.decisions.items()
         },
     )
+
+
+def _is_there(report: Path) -> bool:
+    """Whether the report can be announced."""
+    announce_look(report)
+    return report.is_file()
 
 
 def _share_contexts(
@@ -136,11 +150,27 @@ def _run_steps(prepared: Prepared, workspace: Workspace, listener: Listener) -> 
     for note in prepared.plan.notes:
         reporter.pass_on(note)
     prepared = _settle(prepared, workspace, reporter)
-    outcomes = workspace.executor.execute(prepared.plan.steps, prepared.sources, reporter)
+    try:
+        outcomes = workspace.executor.execute(prepared.plan.steps, prepared.sources, reporter)
+    except ModelError as error:
+        raise _explain_sizes(error, prepared, workspace, reporter) from error
     prepared = replace(prepared, plan=settle_only_sizes(prepared.plan, prepared.facts.signature, outcomes))
     check_placements(prepared.plan, outcomes, reporter)
     check_gates(prepared, outcomes, workspace, reporter)
     return BuiltPart(prepared=prepared, outcomes=outcomes)
+
+
+def _explain_sizes(error: ModelError, prepared: Prepared, workspace: Workspace, reporter: Reporter) -> BundlerError:
+    """The error with sizes at which the model runs, where it ran at none of those that this build fixes."""
+    if not error.message.startswith(NOTHING_RAN) or not prepared.plan.fixed_sizes:
+        return error
+    trial = SizeTrial(
+        source=prepared.sources[MODEL],
+        facts=prepared.facts,
+        fixed=prepared.plan.fixed_sizes,
+        asker=prepared.plan_request.asker,
+    )
+    return name_running_sizes(error, trial, workspace, reporter)
 
 
 def _find_accuracies(part: BuiltPart, summary: BuildSummary) -> Iterator[AccuracyResult]:

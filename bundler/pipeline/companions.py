@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from bundler.model.errors import UsageError
+from bundler.model.paths import real_path
 
 
 def list_companions(file: Path, files: Sequence[Path]) -> dict[str, Path]:
@@ -72,7 +73,7 @@ def _is_installed(name: str, folder: Path) -> bool:
         return False
     places = found.submodule_search_locations
     place = next(iter(places), None) if places else found.origin
-    return place is not None and Path(place).resolve().parent != folder.resolve()
+    return place is not None and real_path(Path(place)).parent != real_path(folder)
 
 
 def _list_files(folder: Path, name: str) -> Iterator[Path]:

@@ -25,8 +25,10 @@ from bundler.pipeline.companions import list_companions
 from bundler.pipeline.golden import describe_golden, record_golden
 from bundler.pipeline.judging import METRIC_STAGE
 from bundler.pipeline.measuring import choose_timing, explain_too_slow
+from bundler.pipeline.pipeline_packages import find_added_pins
 from bundler.pipeline.placement import describe_shortfalls
 from bundler.pipeline.prepare import Prepared, PreparedBundle, describe_left_out
+from bundler.pipeline.requests import profile_overrides
 from bundler.pipeline.results import BuildSummary, FirstVisit, MetricResult, VerifiedRun
 from bundler.pipeline.workspace import Workspace
 from bundler.planning.data import CALIBRATED
@@ -146,6 +148,7 @@ def _timed(request: FinishRequest, phases: dict[str, float], name: str) -> Itera
 
 def _emit(request: FinishRequest) -> Emitted:
     prepared, asked = request.prepared, request.prepared.request.pipeline
+    requires = asked.requires if asked else ()
     emission = EmitRequest(
         config=request.bundle.config,
         components={part.prepared.plan.name: _describe_component(part) for part in request.bundle.parts},
@@ -155,6 +158,9 @@ def _emit(request: FinishRequest) -> Emitted:
         package_name=prepared.request.package_name,
         pipeline={PIPELINE: asked.file, **list_companions(asked.file, asked.files)} if asked else {},
         pipeline_function=asked.entry.rpartition(":")[2] if asked else "",
+        versions_chosen=any(text.startswith("python.versions") for text in profile_overrides(prepared.request)),
+        pipeline_requires=requires,
+        pipeline_pins=find_added_pins(requires, request.workspace.environments, request.reporter),
         environments=request.workspace.environments,
         reporter=request.reporter,
     )
@@ -309,13 +315,22 @@ def _prove(request: FinishRequest) -> tuple[VariantProof, ...]:
         raise VerificationError(
             f"{prepared.title}: the bundle did not reproduce its golden set in its own runtime",
             details=tuple(f"{label(proof.component, proof.variant)}: {proof.reason}" for proof in failed),
-            hint="nothing was put into place; --set optimization.level=basic optimises less, and where a device rounds "
-            "more than the gate allows, --set accuracy.sqnr_db=… widens it",
+            hint=_hint_after(failed),
         )
     for proof in proofs:
         if proof.passed is None:
             request.reporter.say(f"{label(proof.component, proof.variant)} not run: {proof.reason}")
     return proofs
+
+
+def _hint_after(failed: Sequence[VariantProof]) -> str:
+    """What helps depends on whether the bundle answered: no gate and no level of optimisation opens a model."""
+    if all(proof.comparison is not None and proof.comparison.outputs for proof in failed):
+        return "compare with less optimisation: --set optimization.level=basic; the output folder was not changed"
+    return (
+        "the bundle did not run to its end, for the reason above; build it with --no-prove to examine it where that "
+        "happened"
+    )
 
 
 def _is_timed(request: FinishRequest, proofs: Sequence[VariantProof]) -> bool:

@@ -25,7 +25,7 @@ def check_model_path(path: Path) -> None:
 def _near(path: Path) -> str:
     """The model beside it whose name is nearly the same; empty for none."""
     try:
-        names = [entry.name for entry in path.parent.glob("*.onnx")]
+        names = [entry.name for entry in path.parent.glob("*.onnx") if entry.is_file()]
     except (OSError, ValueError):
         return ""
     close = difflib.get_close_matches(path.name, names, n=1, cutoff=0.7)

@@ -11,6 +11,7 @@ from bundler.execution.records import is_safe_path
 from bundler.execution.sources import digest_source
 from bundler.model.events import Listener, Reporter
 from bundler.model.facts import ModelFacts
+from bundler.model.paths import real_path
 from bundler.model.plan import MODEL
 from bundler.model.results import StepOutcome
 from bundler.pipeline.model_file import check_model_path
@@ -103,7 +104,7 @@ def _size_of(folder: Path, name: str) -> int | None:
     announce_look(path)
     try:
         status = path.lstat()
-        inside = is_safe_path(name) and path.resolve().is_relative_to(folder.resolve())
+        inside = is_safe_path(name) and real_path(path).is_relative_to(real_path(folder))
     except (OSError, ValueError):
         return None
     return status.st_size if inside and stat.S_ISREG(status.st_mode) and status.st_nlink == 1 else None

@@ -22,6 +22,7 @@ from bundler.model.codec import parse_json
 from bundler.model.confinement import find_files
 from bundler.model.digests import digest_file
 from bundler.model.errors import ModelError
+from bundler.model.paths import real_path
 
 MANIFEST = "manifest.json"
 _COMPONENT_FILE = "component.json"
@@ -114,7 +115,7 @@ def read_components(root: Path) -> dict[str, tuple[PackagedVariant, ...]]:
     data = _read_json(root / MANIFEST)
     minor = _check_version(data)
     manifest = _parse(_Manifest, data, "the manifest", strict=minor <= _MINOR)
-    package = _Package(root=root.resolve(), strict=minor <= _MINOR, assets=manifest.shared_assets)
+    package = _Package(root=real_path(root), strict=minor <= _MINOR, assets=manifest.shared_assets)
     if manifest.layout != "portable":
         raise _bad("it is installed, not portable: its paths may lead anywhere on another machine")
     if not manifest.components:

@@ -12,6 +12,9 @@ from bundler.pipeline.requests import BuildRequest, bundle_name, decision_key, p
 from bundler.profiles.resolve import resolve_target
 from bundler.profiles.schema import TargetProfile
 
+_NO_NAME = "model"
+"""What exporters call a file."""
+
 
 def identify_package(request: BuildRequest, name: str, profile: TargetProfile) -> tuple[str | None, Identity]:
     """The name that the user gave, as it is for this bundle and target, and the package. Raises `UsageError`."""
@@ -20,6 +23,15 @@ def identify_package(request: BuildRequest, name: str, profile: TargetProfile) -
         asked = asked.replace("{model}", name).replace("{target}", profile.id)
     emitter = find_writer(profile.bundle.ecosystem, request.format or profile.bundle.format)
     return asked, emitter.identify(name, asked, request.version)
+
+
+def warn_of_no_name(request: BuildRequest, name: str, identity: Identity) -> tuple[str, ...]:
+    """A sentence where a package has the name that a model's file has when nobody gave it one."""
+    if identity.name is None or request.name or request.package_name or name.lower() != _NO_NAME:
+        return ()
+    named = f'name = "NAME" in {request.project}' if request.project else "--name NAME"
+    alone = 'package_name = "NAME"' if request.project else "--package-name NAME"
+    return (f"the package is called {name}, as its file is; {named} names bundle and package, {alone} the package",)
 
 
 def warn_of_same_packages(requests: Sequence[BuildRequest]) -> Iterator[Note]:

@@ -14,6 +14,7 @@ from pathlib import Path
 from urllib.parse import parse_qsl, quote
 
 from bundler.model.errors import ModelError, UsageError
+from bundler.model.paths import real_path
 from bundler.pipeline.package_manifest import PackagedVariant, is_package, list_files, read_components
 from bundler.providers.registry import find_provider
 
@@ -39,7 +40,7 @@ class PackageReference:
     @property
     def name(self) -> str:
         """What a bundle of it is called when nobody says otherwise."""
-        return self.folder.resolve().name.removesuffix(SUFFIX)
+        return real_path(self.folder).name.removesuffix(SUFFIX)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
 from bundler.execution.executor import Executor
+from bundler.support.processes import end_all
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -24,4 +25,5 @@ def run_each(function: Callable[[T], R], items: Sequence[T], executor: Executor,
             return list(pool.map(function, items))
         except KeyboardInterrupt:
             executor.interrupt()  # leaving the pool waits for all that it runs
+            end_all()
             raise

@@ -13,8 +13,10 @@ from pathlib import Path
 from typing import Final
 
 from bundler.execution.locks import FileLock, hold
+from bundler.execution.temporary import find_offered
 from bundler.model.errors import StageError, UsageError
 from bundler.model.paths import check_path_text
+from bundler.support.disk import full_disk_error
 from bundler.support.files import remove_whole
 
 MARK = "bundle.json"
@@ -52,7 +54,7 @@ def staging_folder(final: Path) -> Iterator[Path]:
     except OSError as error:
         if error.errno not in _REFUSALS:
             raise
-        raise StageError(
+        raise full_disk_error(error, f"writing {final.name}", folder, *filter(None, (find_offered(),))) or StageError(
             f"the bundle could not be written to {final.parent}: {error.strerror}",
             hint="free space on the disk (and on the cache's, if it is another), or choose another --output",
         ) from error

@@ -14,14 +14,14 @@ from bundler.emitters.contract import Runnable
 from bundler.emitters.registry import check_format, find_writer
 from bundler.execution.executor import Source
 from bundler.model.attempts import Frontier, RecordedChoice
-from bundler.model.errors import BundlerError, ProfileError, UsageError
+from bundler.model.errors import BundlerError, OpenSizesError, ProfileError, UsageError
 from bundler.model.events import Listener, Reporter, ignore
 from bundler.model.facts import ModelFacts
 from bundler.model.plan import MODEL, BuildPlan, ComponentPlan, Decision
 from bundler.model.results import StepOutcome
 from bundler.pipeline.given import GivenData, read_given
 from bundler.pipeline.opening import name_after_file, name_model, open_model
-from bundler.pipeline.package_names import identify_package
+from bundler.pipeline.package_names import identify_package, warn_of_no_name
 from bundler.pipeline.parallel import run_each
 from bundler.pipeline.requests import (
     BuildRequest,
@@ -30,6 +30,7 @@ from bundler.pipeline.requests import (
     repeat_command,
     target_overrides,
 )
+from bundler.pipeline.running_sizes import SizeTrial, name_running_sizes
 from bundler.pipeline.shapes import assign_sizes
 from bundler.pipeline.workspace import Workspace
 from bundler.planning.plan import make_plan
@@ -166,6 +167,11 @@ def _prepare_named(request: BuildRequest, name: str, bundle: _BundleContext, lis
     data = read_given(request, resolved.profile, bundle.workspace)
     plan_request = _plan_request(request, data, resolved, bundle.command, name)
     settled = settle_profile(resolved.profile, model.facts, plan_request)
+    try:
+        plan = make_plan(settled, plan_request)
+    except OpenSizesError as error:
+        trial = SizeTrial(source=model.source, facts=model.facts, fixed=settled.fixed, asker=plan_request.asker)
+        raise name_running_sizes(error, trial, bundle.workspace, Reporter(listener, title)) from error
     _, known = leave_out(resolved.profile)
     for text in describe_left_out([decision for decision in settled.left_out if decision not in known]):
         Reporter(listener, title).warn(text)
@@ -177,7 +183,7 @@ def _prepare_named(request: BuildRequest, name: str, bundle: _BundleContext, lis
         settled=settled,
         earlier=model.outcomes,
         sources={MODEL: model.source, **data.sources},
-        plan=make_plan(settled, plan_request),
+        plan=plan,
         plan_request=plan_request,
         prefix=f"{name}/" if bundle.several else "",
     )
@@ -312,7 +318,8 @@ def _name_package(request: BuildRequest, profile: TargetProfile, listener: Liste
     name = name_model(request)
     asked, identity = identify_package(request, name, profile)
     reformed = f"version {request.version} is written {identity.version} in the package"
-    notes = (*identity.warnings, *((reformed,) if identity.version != request.version else ()))
+    warnings = (*identity.warnings, *warn_of_no_name(request, name, identity))
+    notes = (*warnings, *((reformed,) if identity.version != request.version else ()))
     for text in notes:
         Reporter(listener, f"{name} → {profile.id}").warn(text)
     return replace(request, version=identity.version, package_name=asked)

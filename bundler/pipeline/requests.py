@@ -47,13 +47,15 @@ class PipelineMetric:
 class PipelineRequest:
     """The user's function `entry` of `file`, which runs all components on each file of the folder `samples`. At least a
     share `least` of its answers must equal those with the original models: two numbers do if they differ by no more
-    than `absolute` and `relative` times the original's. It reads `files`, which lie beside its own or below.
+    than `absolute` and `relative` times the original's. It reads `files`, which lie beside its own or below, and
+    imports packages that satisfy `requires`.
     """
 
     file: Path
     entry: str
     samples: Path
     files: tuple[Path, ...] = ()
+    requires: tuple[str, ...] = ()
     least: float = 1.0
     absolute: float = 1e-3
     relative: float = 1e-2

@@ -211,11 +211,14 @@ class PlanResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DigestResult:
-    """A bundle whose files match its `bundle.json`, which has the SHA-256 `digest`."""
+    """A bundle whose files match its `bundle.json`, which has the SHA-256 `digest`. `removed` counts files of Python's
+    byte code that were deleted from it.
+    """
 
     bundle: Path
     files: int
     digest: str
+    removed: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -224,7 +227,7 @@ class VerifyResult:
     which a random operator makes differ on each run, only names, types and shapes are promised. `reservations` say why
     the bundle must not be shipped. `reached` is all of what was reached now, `built` what was when it was built.
     `digest` is the SHA-256 of `bundle.json`; `left_out` says which variants of the target the bundle has not, and
-    `shortfalls` which take fewer nodes than was asked for.
+    `shortfalls` which take fewer nodes than was asked for; `removed` is that of `DigestResult`.
     """
 
     bundle: Path
@@ -239,6 +242,7 @@ class VerifyResult:
     digest: str = ""
     left_out: tuple[str, ...] = ()
     shortfalls: tuple[str, ...] = ()
+    removed: int = 0
 
     def label(self, proof: VariantProof) -> str:
         """The variant's name as people read it: with its component where there are several."""

@@ -7,7 +7,6 @@ An existing folder is taken; any other name is that of a model, which is fetched
 from __future__ import annotations
 
 import re
-import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import parse_qsl
@@ -18,12 +17,14 @@ from bundler.execution.sources import digest_source, source_of
 from bundler.model.codec import conforms, decode, parse_json
 from bundler.model.errors import BundlerError, EnvironmentMissingError, ModelError, StageError, UsageError
 from bundler.model.events import Reporter
+from bundler.model.paths import real_path, user_path
 from bundler.model.plan import Step
 from bundler.model.results import StepOutcome
 from bundler.pipeline.workspace import Workspace
 from bundler.stages.export_huggingface import fetch
 from bundler.stages.export_huggingface.folder import CONFIG, PREPROCESSING, read_folder
 from bundler.stages.export_huggingface.spec import ENVIRONMENT, SPEC
+from bundler.support.processes import run_process
 
 PREFIX = "hf:"
 EXPORT_ID = "export"
@@ -58,7 +59,7 @@ class HubReference:
     @property
     def name(self) -> str:
         """What a bundle of it is called when nobody says otherwise."""
-        return self.folder.resolve().name if self.folder is not None else self.model_id.rpartition("/")[2]
+        return real_path(self.folder).name if self.folder is not None else self.model_id.rpartition("/")[2]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,7 +88,7 @@ def parse_reference(text: str) -> HubReference:
     task, opset = options.get("task", "auto"), options.get("opset", "0")
     if not _TASK.fullmatch(task) or not re.fullmatch(r"[0-9]{1,3}", opset):
         raise UsageError(f"{_show(text)} has a task or an opset that cannot be one", hint=_FORMS)
-    folder = _at_home(place)
+    folder = user_path(place)
     if place and (folder.is_dir() or place.startswith((".", "/", "~", "\\")) or "\\" in place):
         return HubReference(folder=folder, task=task, opset=int(opset))
     model, _, revision = place.partition("@")
@@ -135,13 +136,6 @@ def _parse_query(query: str, text: str) -> dict[str, str]:
     return dict(pairs)
 
 
-def _at_home(place: str) -> Path:
-    try:
-        return Path(place).expanduser()
-    except RuntimeError:  # no such user
-        return Path(place)
-
-
 def _locate(reference: HubReference, workspace: Workspace, reporter: Reporter) -> tuple[Path, str]:
     if reference.folder is not None:
         return reference.folder, ""
@@ -166,15 +160,7 @@ class _Answer:
 
 def _ask(command: list[str]) -> _Answer:
     try:
-        done = subprocess.run(
-            command,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            check=False,
-            stdin=subprocess.DEVNULL,
-            env=hub_environment(),
-        )
+        done = run_process(command, text=True, errors="replace", env=hub_environment())
         answer = parse_json(done.stdout.splitlines()[-1])
     except (OSError, ValueError, IndexError):
         answer = None

@@ -18,7 +18,7 @@ from bundler.pipeline.results import DigestResult, VerifyResult
 from bundler.pipeline.workspace import Workspace
 from bundler.planning.settle import LEFT_OUT
 from bundler.reporting.manifest import read_manifest
-from bundler.verification.integrity import IntegrityResult, check_integrity, require_sound
+from bundler.verification.integrity import IntegrityResult, check_integrity, remove_byte_code, require_sound
 from bundler.verification.proof import combine_proofs, unjudged_of
 
 _DIGEST: Final = re.compile(r"[0-9A-Fa-f]{64}")
@@ -31,7 +31,7 @@ def check_digests(bundle: Path, expected: str | None = None) -> DigestResult:
     digest: an empty text is none, for a variable that nobody set must not make the check go away.
     """
     integrity = _check_files(bundle, expected)
-    return DigestResult(bundle=bundle, files=integrity.checked, digest=integrity.digest)
+    return DigestResult(bundle=bundle, files=integrity.checked, digest=integrity.digest, removed=integrity.removed)
 
 
 def check_bundle(bundle: Path, expected: str | None = None) -> tuple[IntegrityResult, Manifest]:
@@ -47,7 +47,7 @@ def _check_files(bundle: Path, expected: str | None) -> IntegrityResult:
             hint="a build prints that of the bundle.json it wrote; `sha256sum bundle.json` computes it",
         )
     check_path_text(bundle, "the bundle")
-    integrity = check_integrity(bundle)
+    integrity = remove_byte_code(bundle, check_integrity(bundle))
     if expected is not None and integrity.digest != expected.lower():
         raise VerificationError(
             f"{bundle} is not the bundle with that digest",
@@ -96,6 +96,7 @@ def verify(
         built=manifest.proof,
         left_out=find_left_out(manifest),
         shortfalls=manifest.shortfalls,
+        removed=integrity.removed,
     )
 
 

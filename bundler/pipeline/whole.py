@@ -14,6 +14,7 @@ from bundler.model.manifest import PipelineMetricRecord, PipelineRecord
 from bundler.model.plan import MODEL, Step, VariantPlan
 from bundler.pipeline.built import BuiltPart
 from bundler.pipeline.companions import list_companions
+from bundler.pipeline.pipeline_packages import name_judging, prepare_judging
 from bundler.pipeline.prepare import Prepared, PreparedBundle
 from bundler.pipeline.requests import PipelineMetric, PipelineRequest
 from bundler.pipeline.workspace import Workspace
@@ -51,6 +52,7 @@ def judge_pipeline(
     if asked is None:
         return ()
     sources = _find_sources(asked, parts, workspace)
+    prepare_judging(asked.requires, workspace.environments, reporter)
     records = []
     for choice in _list_choices(prepared.parts):
         elsewhere = choice.elsewhere
@@ -134,6 +136,7 @@ def _make_step(asked: PipelineRequest, choice: _Choice, parts: tuple[Prepared, .
             **({"metric": asked.metric.entry} if asked.metric else {}),
             "components": [_describe_component(part, choice) for part in parts],
         },
+        environment=name_judging(asked.requires),
         title=f"Run your pipeline with variant {choice.name}",
         reason="the project names it",
     )
@@ -171,6 +174,7 @@ def _judge(
         uncalled=found.uncalled,
         unnoticed=found.unnoticed,
         metric=_record_metric(asked.metric, found, sources),
+        requires=asked.requires,
     )
     missed = [f"{found.equal} of {found.samples} answers are equal, and {asked.least:.0%} have to be"]
     missed = missed if found.equal < asked.least * found.samples else []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bundler.model.errors import UsageError
+from bundler.model.errors import OpenSizesError, UsageError
 from bundler.model.facts import ModelFacts
 from bundler.model.free_dimensions import tensor_type, unnamed_labels
 from bundler.model.open_sizes import Asker, explain_command
@@ -21,7 +21,7 @@ def check_shapes(variant: Variant, facts: ModelFacts, asker: Asker) -> None:
     known = find_provider(variant.providers[0].name)
     details = find_free_sizes(facts)
     if details:
-        raise UsageError(
+        raise OpenSizesError(
             f"variant {variant.name} runs on {known.title}, which requires fixed sizes",
             details=details,
             hint=f"fix them{explain_command(facts.signature, asker)}",

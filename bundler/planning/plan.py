@@ -47,7 +47,7 @@ def make_plan(settled: SettledProfile, request: PlanRequest) -> ComponentPlan:
     support, and for a precision without its data.
     """
     facts, profile = settled.facts, settled.profile
-    check_state(facts.signature, request.state)
+    check_state(facts.signature, request.state, request.asker)
     methods = choose_methods(profile, request.methods)
     data = _plan_data(settled, request, methods)
     judging = data.evaluation if request.golden == "synthetic" else GOLDEN

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from bundler.model.errors import ProfileError
+from bundler.model.paths import real_path
 from bundler.profiles.locations import describe_path, find_catalogue
 from bundler.support.reads import announce_look
 
@@ -113,7 +114,7 @@ def _walk(path: Path) -> Iterator[Path]:
     current: Path | None = path
     while current is not None:
         announce_look(current)  # a link on the way to it may lead elsewhere tomorrow
-        real = current.resolve()
+        real = real_path(current)
         if real in seen:
             circle = " → ".join(describe_path(file) for file in (*seen[seen.index(real) :], real))
             raise ProfileError(f"{describe_path(path)} extends itself", details=(circle,), hint="break the circle")
@@ -143,7 +144,7 @@ def _named_parent(path: Path, name: str) -> Path:
     for place in beside:
         announce_look(place)
     for candidate in (*beside, catalogue.bases.get(name), catalogue.targets.get(name)):
-        if candidate is not None and candidate.resolve() != path and candidate.is_file():
+        if candidate is not None and real_path(candidate) != path and candidate.is_file():
             return candidate
     names = [*catalogue.bases, *catalogue.targets]
     close = difflib.get_close_matches(name, names, n=1)

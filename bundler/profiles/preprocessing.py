@@ -15,6 +15,7 @@ from pydantic import ValidationError
 from pydantic.fields import FieldInfo
 
 from bundler.model.errors import UsageError
+from bundler.model.paths import real_path
 from bundler.model.preprocessing import Declaration, read_declaration
 from bundler.profiles.preprocessing_schema import KINDS, Declared
 from bundler.support.reads import announce_look
@@ -162,7 +163,7 @@ def _leaves(value: Any) -> Iterator[Any]:
 
 def _find_tokenizer(path: Path, name: str) -> Path:
     """The tokenizer beside the declaration, or below. Links are followed before it is judged."""
-    folder = path.resolve().parent
+    folder = real_path(path).parent
     found = _resolve(folder, name)
     if found is None or not found.is_relative_to(folder):
         problem = f"tokenizer: {show(name)} leads out of the folder of {show(path.name)}"
@@ -185,7 +186,7 @@ def _find_tokenizer(path: Path, name: str) -> Path:
 def _resolve(folder: Path, name: str) -> Path | None:
     try:
         announce_look(folder / name)  # it may be a link
-        return (folder / name).resolve()
+        return real_path(folder / name)
     except (OSError, ValueError, RuntimeError):  # a NUL in the name, a circle of links
         return None
 

@@ -136,7 +136,9 @@ def _unfit_overrides(problems: Sequence[Problem]) -> ProfileError:
     return ProfileError(
         f"{what} not fit the target",
         details=tuple(f"--set {show_key(problem.key)}: {problem.text}" for problem in problems),
-        hint="`bundler targets schema` describes every key",
+        hint="`bundler targets methods` lists every method"
+        if all(problem.key[-1] == "method" for problem in problems)
+        else "`bundler targets schema` describes every key",
     )
 
 

@@ -8,6 +8,7 @@ import stat
 from pathlib import Path
 
 from bundler.model.errors import UsageError
+from bundler.model.paths import real_path
 from bundler.support.users import name_user
 
 SAFE = "BUNDLER_SAFE_DIRECTORY"
@@ -45,7 +46,7 @@ def _owners(path: Path) -> set[int]:
 
 def _is_safe(folder: Path) -> bool:
     named = os.environ.get(SAFE, "").split(os.pathsep)
-    return "*" in named or any(Path(name).resolve() == folder.resolve() for name in named if name)
+    return "*" in named or any(real_path(Path(name)) == real_path(folder) for name in named if name)
 
 
 def _not_yours(place: Path, folder: Path, owner: int) -> UsageError:

@@ -10,6 +10,7 @@ from bundler.environments.registry import Environments, LockSource, runtime_pack
 from bundler.model.errors import UsageError
 from bundler.model.events import Listener, Reporter, ignore
 from bundler.pipeline.given import source_environments
+from bundler.pipeline.pipeline_packages import list_pipeline_locks
 from bundler.pipeline.requests import BuildRequest, list_parts, target_overrides
 from bundler.planning.plan import step_environments
 from bundler.profiles.resolve import resolve_target
@@ -30,6 +31,8 @@ def needed_locks(requests: Sequence[BuildRequest], environments: Environments) -
     and `UsageError` for data that are not there.
     """
     found: dict[str, LockSource | None] = {}
+    for request in requests:
+        found |= list_pipeline_locks(request.pipeline.requires if request.pipeline else ())
     requests = [part for request in requests for part in list_parts(request).values()]
     profiles = {
         key: resolve_target(*key)

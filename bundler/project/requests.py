@@ -83,6 +83,7 @@ def _read_pipeline(loaded: LoadedProject, place: Key, given: Pipeline | None) ->
         entry=entry,
         samples=loaded.root / given.samples,
         files=tuple(loaded.root / name for name in given.files),
+        requires=given.requires,
         least=given.least if given.least is not None else float(given.metric is None),
         absolute=given.absolute,
         relative=given.relative,

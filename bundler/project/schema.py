@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from bundler.model.golden_inputs import GoldenKind
 from bundler.profiles.schema import Accuracy, Budget, GivenShape, Precision
+from bundler.support.text import visible
+
+MAX_REQUIREMENT = 200
+"""Characters of a requirement."""
 
 PythonVersion = Annotated[str, Field(pattern=r"^3\.[0-9]{1,2}$")]
 
@@ -120,6 +124,22 @@ class PipelineMetric(Section):
         return self
 
 
+def check_requirement(text: str) -> None:
+    """Raise `ValueError` unless `text` names a package of an index, and which of its versions, as PEP 508 has it."""
+    from packaging.requirements import InvalidRequirement, Requirement  # noqa: PLC0415 - few projects have any
+
+    try:
+        found = Requirement(text[:MAX_REQUIREMENT])
+    except InvalidRequirement:
+        found = None
+    if found is None or len(text) > MAX_REQUIREMENT:
+        raise ValueError(f"{visible(text[:80])} is not a requirement: write it like `Pillow>=11`")
+    if found.url is not None:
+        raise ValueError(f"{found.name} is given by an address; name a package of your index, like `Pillow>=11`")
+    if found.name.lower().startswith("onnxruntime"):
+        raise ValueError(f"remove {found.name}: the bundle brings its own runtime")
+
+
 class Pipeline(Section):
     """What an application does with all models of a bundle: judged by its answers with the original models."""
 
@@ -131,6 +151,11 @@ class Pipeline(Section):
     """What else the function reads, relative to the project file: Python bundles carry it, and the modules of the
     function's folder that it imports, beside the function. They lie in that folder or below it.
     """
+    requires: tuple[str, ...] = ()
+    """Packages that the function imports besides NumPy, as requirements like `Pillow>=11`. bundler pins them in
+    `bundler.lock` and in the bundle, and runs the function in an environment that has them. Without any, a build runs
+    it in bundler's own environment.
+    """
     least: float | None = Field(default=None, gt=0, le=1)
     """Share of the answers that must equal those with the original models: all, or with a `metric` none."""
     absolute: float = Field(default=1e-3, ge=0, allow_inf_nan=False)
@@ -139,6 +164,13 @@ class Pipeline(Section):
     """How much more, in parts of the original's number."""
     metric: PipelineMetric | None = None
     """Your own measure of the answers, which judges in place of `least` unless both are given."""
+
+    @field_validator("requires")
+    @classmethod
+    def _check_requires(cls, given: tuple[str, ...]) -> tuple[str, ...]:
+        for text in given:
+            check_requirement(text)
+        return given
 
 
 class ProjectBundle(Section):

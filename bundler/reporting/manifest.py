@@ -43,6 +43,7 @@ from bundler.reporting.checks import make_checks
 from bundler.reporting.figures import word_figures
 from bundler.stages.share_weights.spec import SPEC as SHARE_WEIGHTS
 from bundler.support.files import FILE_MODE, replace_whole
+from bundler.verification.archives import is_archive, list_entries
 
 _RECORDED_ELSEWHERE = {"signature", "outputs", "samples", "comparison", "references", "weaknesses"}
 """Facts that `runtime.json` or the checks already contain."""
@@ -86,6 +87,7 @@ class ManifestRequest:
 def make_manifest(bundle: Path, request: ManifestRequest) -> Manifest:
     """The manifest of the finished folder `bundle`. Hashes its files, except `bundle.json` and what is `known`."""
     plan, profile = request.plan, request.profile
+    files = list_files(bundle, request.known)
     return Manifest(
         schema=MANIFEST_SCHEMA,
         bundler=__version__,
@@ -100,11 +102,19 @@ def make_manifest(bundle: Path, request: ManifestRequest) -> Manifest:
             _record_component(part, request.config.component(part.name), request.components[part.name])
             for part in plan.components
         ),
-        files=list_files(bundle, request.known),
+        files=files,
         proof=request.proof,
         budget_mb=request.budget_mb,
         pipeline=request.pipeline,
+        archives=_list_archives(bundle, files, request.emitted),
     )
+
+
+def _list_archives(bundle: Path, files: Sequence[FileRecord], emitted: Emitted) -> dict[str, dict[str, int]]:
+    """What is in the archives that were written for this bundle; those of others are only shipped."""
+    shipped = {dependency.file for dependency in emitted.dependencies}
+    own = (file.path for file in files if is_archive(file.path) and file.path not in shipped)
+    return {path: list_entries(bundle / path) for path in own}
 
 
 def _record_component(plan: ComponentPlan, component: RuntimeComponent, built: RecordedComponent) -> ComponentRecord:

@@ -184,7 +184,7 @@ def _worst_ratios(proofs: Iterable[VariantProof]) -> dict[tuple[str, str], str]:
 def collect_notes(part: ComponentReport) -> tuple[NoteRow, ...]:
     """The notes of the stages, warnings first."""
     rows = [
-        NoteRow(origin=title_stage(outcome.stage), text=note.text, warning=note.level == "warning")
+        NoteRow(origin=title_stage(outcome.stage), text=note.text, warning=note.level != "info")
         for outcome in order_outcomes(part.plan, part.outcomes)
         for note in outcome.notes
     ]

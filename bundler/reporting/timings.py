@@ -10,6 +10,7 @@ from typing import Any
 
 from bundler.model.codec import parse_json
 from bundler.model.confinement import find_inside
+from bundler.model.paths import real_path
 from bundler.model.runtime import SOLE
 from bundler.reporting.data import Spread
 
@@ -41,7 +42,7 @@ Timings = Mapping[tuple[str, str], Timed]
 def read_timings(bundle: Path) -> Timings:
     """The timings of a build; empty without a valid report."""
     try:
-        path = find_inside(report_folder(bundle.resolve()), TIMINGS_NAME)
+        path = find_inside(report_folder(real_path(bundle)), TIMINGS_NAME)
         with path.open("rb") as stream:
             content = stream.read(LARGEST + 1)
         data: Any = parse_json(content) if len(content) <= LARGEST else None

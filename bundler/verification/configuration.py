@@ -18,6 +18,7 @@ from bundler.model.codec import parse_json
 from bundler.model.component_names import check_component_names
 from bundler.model.confinement import find_inside
 from bundler.model.errors import UsageError, VerificationError
+from bundler.model.facts import MAX_METADATA_BYTES, metadata_bytes
 from bundler.model.runtime import (
     RUNTIME_SCHEMA,
     SOLE,
@@ -32,8 +33,10 @@ from bundler.profiles.options import CONFIG, SESSION, WEB_SESSION, Rules, index_
 from bundler.providers.registry import find_by_runtime_name
 from bundler.providers.values import normalize_value
 
-MAX_BYTES: Final = 16 * 2**20
-"""Maximum size of a `runtime.json`: bundler writes some kilobytes, and 1 MB with thousands of inputs."""
+MAX_BYTES: Final = 64 * 2**20
+"""Maximum size of a `runtime.json`: bundler writes some kilobytes, 1 MB with thousands of inputs, and for each
+component up to six times the size of its metadata (`MAX_METADATA_BYTES`), because characters are escaped.
+"""
 
 MAX_LISTED_FAULTS: Final = 20
 """Faults that an error lists; the rest is counted."""
@@ -118,6 +121,9 @@ def _check_component(component: RuntimeComponent) -> Iterator[str]:
             yield error.message
     if not component.variants:
         yield "it has no variant"
+    size = metadata_bytes(component.metadata)
+    if size > MAX_METADATA_BYTES:
+        yield f"its metadata have {size:,} bytes, which is more than {MAX_METADATA_BYTES:,}"
 
 
 def _check_together(config: RuntimeConfig) -> Iterator[str]:

@@ -1,10 +1,10 @@
 """Time an application's pipeline over a bundle of several models, in the environment that the bundle is installed in.
 
-time_pipeline.py PACKAGE FUNCTION SAMPLES SECONDS [SITE…]
+time_pipeline.py PACKAGE FUNCTION SAMPLES SECONDS
 
 FUNCTION is one of `pipeline.py` beside the package; SAMPLES is a folder of which each file is a sample: the arrays of
-an `.npz`, else its path. What the pipeline imports and the environment lacks is taken from the folders SITE. Prints
-JSON: seconds from the start of loading to the first answer, seconds of each later answer, and each model's variant.
+an `.npz`, else its path. Prints JSON: seconds from the start of loading to the first answer, seconds of each later
+answer, and each model's variant; or the error of the pipeline, and where it arose.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import importlib
 import json
 import sys
 import time
+import traceback
 from pathlib import Path
 from typing import Any
 
@@ -23,16 +24,16 @@ MOST_OPENINGS = 10
 """At most half of the time goes into loading."""
 
 
-def main(package: str, function: str, samples: str, seconds: str, *sites: str) -> None:
+def main(package: str, function: str, samples: str, seconds: str) -> None:
     """Print the times, or why there are none."""
-    sys.path[:] = [*(place for place in sys.path if place != str(Path(__file__).parent)), *sites]
+    sys.path[:] = [place for place in sys.path if place != str(Path(__file__).parent)]
     try:
         with contextlib.redirect_stdout(sys.stderr):
             run = getattr(importlib.import_module("pipeline"), function)
             bundles = importlib.import_module(package).Bundle
             found = measure(run, bundles, [_read_sample(path) for path in _list_samples(samples)], float(seconds))
     except Exception as error:  # noqa: BLE001 - the user's own code may raise anything
-        found = {"error": {"message": f"{type(error).__name__}: {error}"[:300]}}
+        found = {"error": {"message": f"{type(error).__name__}: {error}"[:300], "why": _locate(error)}}
     sys.stdout.write(json.dumps(found) + "\n")
 
 
@@ -55,6 +56,13 @@ def measure(run: Any, bundles: Any, samples: list[Any], seconds: float) -> dict[
                 latencies.append(time.perf_counter() - began)
         variants = {name: report.variant for name, report in bundle.report.items()}
     return {"bundle": {"first_answer_seconds": firsts, "latency_seconds": latencies}, "variants": variants}
+
+
+def _locate(error: BaseException) -> str:
+    """The last line of the pipeline's own files that the error passed."""
+    places = [place for place in traceback.extract_tb(error.__traceback__) if place.filename != __file__]
+    own = [place for place in places if "site-packages" not in place.filename and "importlib" not in place.filename]
+    return f"{Path(own[-1].filename).name}, line {own[-1].lineno}" if own else ""
 
 
 def _list_samples(folder: str) -> list[Path]:

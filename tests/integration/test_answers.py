@@ -171,6 +171,7 @@ CHANGES: dict[str, Callable[[World], object]] = {
     "a file of the bundle is altered": lambda world: flip(world.bundle / "bundle.json"),
     "a file of the bundle is gone": lambda world: (world.bundle / "runtime.json").unlink(),
     "a file is new in the bundle": lambda world: (world.bundle / "more").write_text(""),
+    "the report is gone": lambda world: shutil.rmtree(world.bundle.with_name(f"{world.bundle.name}.report")),
     "the bundle is gone": lambda world: shutil.rmtree(world.bundle),
     "others may write to the output": lambda world: world.bundle.parent.chmod(0o777),
     "the records of the cache are altered": in_cache("records/*/*.json", flip),

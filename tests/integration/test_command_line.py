@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -111,6 +112,37 @@ def test_a_rebuild_with_nothing_changed_writes_nothing(
     assert (first["up_to_date"], second["up_to_date"]) == (False, True)
     assert second["proof"] == first["proof"] == "executed"
     assert {path: path.stat().st_mtime_ns for path in Path(first["bundle"]).rglob("*")} == files
+
+
+def test_a_deleted_report_is_written_again_and_no_other_is_announced(
+    cold: CommandLine, here: tuple[str, ...], mlp: Path, tmp_path: Path
+) -> None:
+    options = ("build", mlp, *here, "--no-prove", "--output", tmp_path / "out")
+    cold.run(*options).expect(0)
+    report = tmp_path / "out" / "mlp-linux-x64.report"
+    shutil.rmtree(report)
+    again = cold.run(*options).expect(0)
+    announced = [line.strip() for line in again.out.splitlines() if line.startswith("  report")]
+    assert announced == [f"report {report / 'report.html'}"]
+    assert (report / "report.html").is_file()
+    assert "report.html is gone: the bundle is written again" in again.err
+    assert "up to date" in cold.run(*options).expect(0).out
+
+
+def test_a_quiet_build_prints_one_line_for_each_bundle(bundler: CommandLine, mlp: Path, tmp_path: Path) -> None:
+    targets = ("--target", "linux-x64", "--target", "raspberry-pi-5")
+    options = (*targets, "--format", "files", "--no-prove", "--output", tmp_path / "out")
+    answer = bundler.run("build", mlp, *options, "--quiet").expect(0)
+    assert [line.split("  ")[0] for line in answer.out.splitlines()] == [
+        str(tmp_path / "out" / f"mlp-{name}") for name in ("linux-x64", "raspberry-pi-5")
+    ]
+    assert all(", resolved, SHA-256 " in line for line in answer.out.splitlines())
+    assert answer.err == "1 warning is not shown: build without --quiet to read\n"
+    told = bundler.run("build", mlp, *options).expect(0).err
+    assert told.count("warning:") == 1
+    assert told.count("; 1 note as above)") == 1
+    both = bundler.run("build", mlp, *options, "--quiet", "--progress", "plain").expect(2)
+    assert "--quiet cannot be used with --progress" in both.err
 
 
 def test_a_changed_bundle_is_built_again(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -219,6 +220,54 @@ def test_a_pipeline_is_shipped_with_what_it_needs_and_timed_from_there(warm: Com
     assert whole["opening"]["count"] >= 1
     assert whole["latency"]["median"] > 0
     assert whole["measurement"]["name"] == "grow/cpu, lean/cpu"
+
+
+REQUIRING = """
+import iniconfig
+
+
+def run(bundle, sample):
+    assert sample["x"].sum() < 5, "this page is too bright"
+    return {iniconfig.__name__: bundle.lean.run(x=bundle.grow.run(x=sample["x"]).y).z}
+"""
+
+
+def test_what_a_pipeline_requires_is_locked_and_there_when_it_runs(warm: CommandLine, folder: Path) -> None:
+    text = PROJECT % ONE_PYTHON.partition("=")[2]
+    (folder / "bundler.toml").write_text(text.replace('"pages"', '"pages", requires = ["iniconfig>=2"]'))
+    (folder / "pipeline.py").write_text(REQUIRING)
+    (folder / "pages").mkdir()
+    np.savez(folder / "pages" / "0.npz", x=np.full((1, 3), 0.1, np.float32))
+    here = CommandLine(cache=warm.cache, env=warm.env, cwd=folder)
+    built = here.run("build").expect(0)
+    assert "packages of the pipeline (iniconfig>=2) are not in the bundle; pipeline.lock pins them" in built.err
+    bundle = folder / "dist" / "pair-linux-x64"
+    (record,) = read(bundle / "bundle.json")["pipeline"]
+    assert record["requires"] == ["iniconfig>=2"]
+    assert re.findall(r"^\w+==", (bundle / "pipeline.lock").read_text("utf-8"), re.MULTILINE) == ["iniconfig=="]
+    assert 'pipeline = [\n    "iniconfig>=2",\n]' in (bundle / "pyproject.toml").read_text("utf-8")
+    assert "-r pipeline.lock" in (bundle / "README.md").read_text("utf-8")
+    timed = here.run("bench", bundle, "--pipeline", "pages", "--seconds", "0.3", "--json").expect(0).document
+    assert "pipeline.py:run" in [one["variant"] for one in timed["variants"]]
+    np.savez(folder / "pages" / "1.npz", x=np.full((1, 3), 9, np.float32))
+    failed = here.run("bench", bundle, "--pipeline", "pages", "--seconds", "0.3").expect(6)
+    assert "the pipeline of pair-linux-x64 failed: AssertionError: this page is too bright (pipeline.py, line 6)" in (
+        failed.err
+    )
+
+
+@pytest.mark.quick
+def test_a_package_that_a_pipeline_does_not_name_is_missing_when_it_runs(warm: CommandLine, folder: Path) -> None:
+    """It is in bundler's own environment, and not in the bundle's."""
+    (folder / "bundler.toml").write_text(PROJECT % ONE_PYTHON.partition("=")[2])
+    (folder / "pipeline.py").write_text(REQUIRING.replace("iniconfig", "pytest"))
+    (folder / "pages").mkdir()
+    np.savez(folder / "pages" / "0.npz", x=np.full((1, 3), 0.1, np.float32))
+    here = CommandLine(cache=warm.cache, env=warm.env, cwd=folder)
+    here.run("build", "--no-prove").expect(0)
+    failed = here.run("bench", folder / "dist" / "pair-linux-x64", "--pipeline", "pages").expect(6)
+    assert "the pipeline of pair-linux-x64 failed: ModuleNotFoundError: No module named 'pytest'" in failed.err
+    assert 'requires = ["PACKAGE"]' in failed.err
 
 
 @pytest.mark.parametrize(

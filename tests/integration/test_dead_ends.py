@@ -17,7 +17,8 @@ import numpy as np
 import pytest
 
 from tests.support import models
-from tests.support.command_line import CommandLine, end_group
+from tests.support.command_line import Answer, CommandLine, end_group
+from tests.support.recurrent_models import FRAME, UNITS, make_gru, make_voice
 
 
 @pytest.fixture
@@ -231,3 +232,43 @@ def test_an_interruption_says_what_is_finished(bundler: CommandLine, model: Path
     assert f"{len(finished)} of 6 bundles w" in said
     assert sorted(line.strip() for line in said.splitlines() if line.startswith("  ")) == finished
     assert "no bundle was changed" not in said
+
+
+def run_hint(warm: CommandLine, err: str) -> Answer:
+    """Run the command that a hint prints, without the remark behind it."""
+    command = err.partition("hint: ")[2].partition("for example bundler ")[2].partition(" (")[0]
+    return warm.run(*shlex.split(command), "--no-prove")
+
+
+def test_sizes_at_which_no_input_runs_are_answered_by_a_command_that_works(warm: CommandLine, tmp_path: Path) -> None:
+    model = models.save(make_voice(), tmp_path, "voice.onnx")
+    output = ("--output", tmp_path / "dist")
+    failed = warm.run("build", model, "--target", "linux-x64", "--dim", "samples=5", *output).expect(3)
+    assert "the model ran on none of the seeded inputs" in failed.err
+    assert "--dim samples=8 (the model ran at these sizes)" in failed.err
+    run_hint(warm, failed.err).expect(0)
+
+
+def test_a_provider_that_needs_fixed_sizes_names_some_at_which_the_model_runs(
+    warm: CommandLine, tmp_path: Path
+) -> None:
+    model = models.save(make_voice(), tmp_path, "voice.onnx")
+    failed = warm.run("plan", model, "--target", "snapdragon-8g3").expect(2)
+    assert "--dim samples=8 (the model ran at these sizes)" in failed.err
+    stated = warm.run("plan", model, "--target", "snapdragon-8g3", "--dim", "samples=8").expect(0)
+    assert "dimension samples: 8" in stated.out
+
+
+def test_a_state_of_open_size_is_answered_by_the_dimension_that_is_missing(warm: CommandLine, tmp_path: Path) -> None:
+    model = models.save(make_gru(batch="batch"), tmp_path, "gru.onnx")
+    output = ("--output", tmp_path / "dist")
+    failed = warm.run("build", model, "--target", "linux-x64", "--state", "h0=hn", *output).expect(2)
+    assert "--dim batch=1" in failed.err
+    run_hint(warm, failed.err).expect(0)
+
+
+def test_samples_of_another_type_are_answered_by_the_conversion(warm: CommandLine, tmp_path: Path) -> None:
+    model = models.save(make_gru(), tmp_path, "gru.onnx")
+    np.savez(tmp_path / "wide.npz", x=np.zeros((2, 1, FRAME)), h0=np.zeros((2, 1, UNITS)))
+    failed = warm.run("build", model, "--target", "linux-x64", "--samples", tmp_path / "wide.npz").expect(2)
+    assert "hint: convert the arrays before they are saved: numpy.savez(file, x=x.astype('float32'), " in failed.err

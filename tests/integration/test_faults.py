@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import os
+import shutil
 import signal
 import subprocess
 import time
@@ -141,6 +143,36 @@ def test_a_killed_build_leaves_no_bundle_and_no_process(
     assert list_all(tmp_path / "out") == []
     other = models.save(models.mlp(), tmp_path / "in", "mlp.onnx")
     cold.build(other, *here, "--no-prove", "--output", tmp_path / "out")
+
+
+@pytest.mark.skipif(not (shutil.which("java") and shutil.which("mvn")), reason="Java and Maven make a jar")
+def test_a_build_of_a_jar_that_is_killed_leaves_no_compiler_and_no_folder(bundler: CommandLine, tmp_path: Path) -> None:
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    program = dataclasses.replace(bundler, env={**bundler.env, "TMPDIR": str(temporary)})
+    model = models.save(models.mlp(), tmp_path / "in", "mlp.onnx")
+    options = ("--target", "linux-x64", "--format", "jar", "--no-prove", "--output", tmp_path / "out")
+    process = program.start("build", model, *options)
+    deadline = time.monotonic() + 200
+    while not (compilers := _find_compilers(tmp_path)):
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    process.kill()
+    process.communicate()
+    assert all_gone([*compilers])
+    assert [path for path in temporary.iterdir() if path.name != "hsperfdata_root"] == []
+
+
+def _find_compilers(folder: Path) -> set[int]:
+    """Processes of the Kotlin compiler that write below `folder`."""
+    found = set()
+    for place in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):
+            command = place.read_bytes()
+            if b"K2JVMCompiler" in command and bytes(folder) in command:
+                found.add(int(place.parent.name))
+    return found
 
 
 def test_a_worker_that_dies_is_one_clear_error(hanging: subprocess.Popen[str], tmp_path: Path) -> None:
@@ -308,6 +340,22 @@ def test_a_full_disk_is_one_clear_error(
     assert list_all(tmp_path / "out") == []
 
 
+def test_a_disk_that_an_installer_fills_is_told_as_such(
+    bundler: CommandLine, here: tuple[str, ...], tmp_path: Path, small_disk: Path
+) -> None:
+    """Not as a package that is missing."""
+    model = models.save(models.mlp(), tmp_path / "in", "mlp.onnx")
+    program = dataclasses.replace(bundler, cache=small_disk / "cache")
+    command = program.command(("build", model, *here, "--no-prove", "--json", "--output", tmp_path / "out"))
+    done = subprocess.run(
+        _on_small_disk(tmp_path, *command), capture_output=True, text=True, check=False, env=program.environment()
+    )
+    error = Answer(command=command, code=done.returncode, out=done.stdout, err=done.stderr).expect(6).document["error"]
+    assert error["message"].startswith(f"no space left on {small_disk} (")
+    assert "could not " in error["message"]
+    assert "Traceback" not in done.stdout
+
+
 def test_a_disk_that_the_runtime_fills_is_not_blamed_on_the_model(
     bundler: CommandLine, here: tuple[str, ...], tmp_path: Path, small_disk: Path
 ) -> None:
@@ -319,7 +367,8 @@ def test_a_disk_that_the_runtime_fills_is_not_blamed_on_the_model(
         _on_small_disk(tmp_path, *command), capture_output=True, text=True, check=False, env=program.environment()
     )
     error = Answer(command=command, code=done.returncode, out=done.stdout, err=done.stderr).expect(6).document["error"]
-    assert error["message"].startswith("the disk is full: stage optimize in ")
+    assert error["message"].startswith("no space left on ")
+    assert error["message"].endswith(": stage optimize failed")
     assert str(small_disk) in error["message"]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import sys
 from pathlib import Path
@@ -62,3 +63,12 @@ def test_a_path_in_a_json_document_is_escaped(bundler: CommandLine, tmp_path: Pa
     assert answer.code != 0
     assert "caf\\udce9" in answer.out
     assert answer.document["error"]["message"]
+
+
+def test_a_name_in_utf8_is_read_in_any_locale(bundler: CommandLine, tmp_path: Path) -> None:
+    """`PYTHONUTF8=0` and the locale C make Python read names as ASCII."""
+    place = models.save(models.mlp(), tmp_path / "modèles", name="été.onnx")
+    plain = dataclasses.replace(bundler, env={**bundler.env, "LC_ALL": "C", "LANG": "C", "PYTHONUTF8": "0"})
+    answer = plain.run("plan", place, "--target", "linux-x64", "--json").expect(0)
+    assert answer.document["plan"]["target"] == "linux-x64"
+    refuse(plain.run("inspect", tmp_path / NO_TEXT, "--json"), "the model")

@@ -17,7 +17,7 @@ from tests.support.command_line import ONE_PYTHON, CommandLine
 from tests.support.documents import read_document
 from tests.support.real_models import fetch_example
 
-LEFT_TO_THE_USER = " (put the sizes that you need in their places)"
+RAN = " (the model ran at these sizes)"
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +36,7 @@ def read_runtime(folder: Path) -> dict[str, Any]:
 def hinted_command(text: str) -> list[str]:
     """The arguments of the command in a hint, as a shell would split them."""
     (line,) = (line for line in text.splitlines() if line.startswith("hint: "))
-    command = line.partition("for example ")[2].removesuffix(LEFT_TO_THE_USER)
+    command = line.partition("for example ")[2].removesuffix(RAN)
     program, *arguments = shlex.split(command)
     assert program == "bundler"
     return arguments

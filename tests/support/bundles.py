@@ -218,6 +218,7 @@ def _make_component(facts: ModelFacts, model: StepOutcome, golden: Artifact, rec
         golden="golden",
         golden_digest=golden.digest,
         unstable_outputs=tuple(recorded.get("unstable_outputs", ())),
+        metadata=facts.metadata,
     )
 
 

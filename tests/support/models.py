@@ -297,6 +297,26 @@ def choosing() -> ModelProto:
     return make_model(nodes, [value("x", [1, 3])], [value("y", [1, 3])], initializers)
 
 
+def branch_weights(*, size: int = 512) -> ModelProto:
+    """`positive` chooses one of two weights, which lie in the branches themselves, as exports of Silero have them."""
+    graphs = [
+        helper.make_graph(
+            [helper.make_node(operator, ["x", name], [f"{name}_result"])],
+            name,
+            [],
+            [value(f"{name}_result", [1, size])],
+            [tensor(name, weights(size, seed=seed))],
+        )
+        for seed, (operator, name) in enumerate((("Add", "shift"), ("Mul", "scale")))
+    ]
+    nodes = [
+        helper.make_node("If", ["positive"], ["chosen"], then_branch=graphs[0], else_branch=graphs[1]),
+        helper.make_node("Add", ["chosen", "last"], ["y"]),
+    ]
+    inputs = [value("x", [1, size]), value("positive", [], TensorProto.BOOL)]
+    return make_model(nodes, inputs, [value("y", [1, size])], (tensor("last", weights(size, seed=2)),))
+
+
 def loop_model(*, trips: int = 3) -> ModelProto:
     """Adds x to itself a fixed number of times."""
     body = helper.make_graph(

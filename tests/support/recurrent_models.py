@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import onnx
+import onnx.parser
 from onnx import TensorProto, helper, numpy_helper
 
 FRAME, UNITS, SCORES = 40, 64, 8
@@ -63,3 +64,48 @@ def _gate(name: str, state: str, activation: str = "Sigmoid") -> list[onnx.NodeP
 
 def _port(name: str, batch: int | str, size: int) -> onnx.ValueInfoProto:
     return helper.make_tensor_value_info(name, TensorProto.FLOAT, [batch, size])
+
+
+def make_voice() -> onnx.ModelProto:
+    """A voice detector that takes eight values at 16 kHz and four at 8 kHz, as exporters write it: at the wrong length,
+    the inner condition of a branch is decided, and gives its recurrent layer an input of rank 4.
+    """
+    generator = np.random.default_rng(2)
+    shapes = {"W": (1, 2, 4), "R": (1, 2, 2)}
+    weights = [
+        numpy_helper.from_array(generator.standard_normal(shape).astype(np.float32), name)
+        for name, shape in shapes.items()
+    ]
+    model: onnx.ModelProto = onnx.parser.parse_model("""
+        <ir_version: 8, opset_import: ["" : 17]>
+        voice (float[1, samples] x, int64 rate, float[1, 1, 2] h0) => (float[1, 1, 2] score, float[1, 1, 2] hn)
+        <int64 fast = {16000}, int64 four = {4}, int64 eight = {8}, int64 one = {1}, int64[1] zero = {0},
+         int64[3] once = {1, 1, 4}, int64[3] twice = {2, 1, 4}> {
+            high = Equal (rate, fast)
+            hn = If (high) <
+                then_branch = high_branch () => (float[1, 1, 2] high_h) {
+                    high_shape = Shape (x)
+                    high_length = Gather (high_shape, one)
+                    high_fits = Equal (high_length, eight)
+                    high_frames = If (high_fits) <
+                        then_branch = high_good () => (high_ok) { high_ok = Reshape (x, twice) },
+                        else_branch = high_bad () => (high_not) { high_not = Unsqueeze (h0, zero) }
+                    >
+                    high_all, high_h = RNN <hidden_size = 2> (high_frames, W, R, , , h0)
+                },
+                else_branch = low_branch () => (float[1, 1, 2] low_h) {
+                    low_shape = Shape (x)
+                    low_length = Gather (low_shape, one)
+                    low_fits = Equal (low_length, four)
+                    low_frames = If (low_fits) <
+                        then_branch = low_good () => (low_ok) { low_ok = Reshape (x, once) },
+                        else_branch = low_bad () => (low_not) { low_not = Unsqueeze (h0, zero) }
+                    >
+                    low_all, low_h = RNN <hidden_size = 2> (low_frames, W, R, , , h0)
+                }
+            >
+            score = Sigmoid (hn)
+        }
+        """)
+    model.graph.initializer.extend(weights)
+    return model

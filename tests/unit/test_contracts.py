@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import graphlib
+import re
 import tomllib
 from collections.abc import Iterator
 from importlib.metadata import packages_distributions
@@ -53,6 +54,20 @@ def test_no_modules_import_each_other(package: str) -> None:
     imports = read_imports(ROOT / package)
     assert len(imports) > 20
     graphlib.TopologicalSorter(imports).prepare()  # its error names the circle
+
+
+def test_links_are_followed_by_functions_that_never_raise() -> None:
+    """`Path.resolve` and `Path.expanduser` end with `RuntimeError` for links in a circle and for users that are not."""
+    raising = re.compile(r"\.(resolve\(\)|expanduser\(\))")
+    files = [path for path in (ROOT / "bundler").rglob("*.py") if raising.search(path.read_text("utf-8"))]
+    assert files == [], "use real_path and user_path of bundler.model.paths"
+
+
+def test_processes_are_started_through_one_door() -> None:
+    """Else one outlives a build that is killed."""
+    starting = re.compile(r"subprocess\.(run|Popen|call|check_\w+)\(|os\.(system|spawn\w*|posix_spawn\w*|fork)\(")
+    files = {path for path in (ROOT / "bundler").rglob("*.py") if starting.search(path.read_text("utf-8"))}
+    assert files == {ROOT / "bundler" / "support" / "processes.py"}
 
 
 def read_imports(root: Path) -> dict[str, set[str]]:

@@ -11,8 +11,8 @@ import typer
 from bundler import api
 from bundler.api import BuildRequest, Settings
 from bundler.cli.answers import keep_answer
-from bundler.cli.console import open_console
-from bundler.cli.options import Given, Json, Only, OptionsOf, Progress, Targets
+from bundler.cli.console import open_console, open_quiet
+from bundler.cli.options import Given, Json, Only, OptionsOf, Progress, Quiet, Targets
 from bundler.cli.printing import echo_lines, print_json
 from bundler.cli.requests import make_requests
 from bundler.cli.summary import describe_finished, print_summary
@@ -34,6 +34,8 @@ EPILOG = """Examples:
   bundler build model.onnx -t linux-x64 --calibration images/ --set precision.method=auto
 
   bundler build detect=det.onnx read=rec.onnx --bundle ocr -t web-webgpu
+
+  bundler build --quiet   # one line for each bundle
 
   bundler build   # everything in bundler.toml
 
@@ -57,13 +59,16 @@ def run(
     settings: Settings,
     json: Json = False,
     progress: Progress = "auto",
+    quiet: Quiet = False,
 ) -> None:
     """Build all and print the results; exits with the code of the first failure."""
+    if quiet and progress != "auto":
+        raise UsageError("--quiet cannot be used with --progress", hint="remove one of the two options")
     if models and locked:
         raise UsageError("--locked requires a project file", hint="`bundler init` writes one, `bundler lock` its lock")
     names, picked = target or (), only or ()
     try:
-        with open_console(progress, as_json=json) as listener:
+        with open_quiet() if quiet else open_console(progress, as_json=json) as listener:
             if models:
                 finished = api.build_all(make_requests(models, names, given, picked), settings, listener)
             else:
@@ -73,10 +78,10 @@ def run(
     except api.BuildsInterruptedError as error:
         echo_lines(describe_finished(error.finished, error.total), err=True)
         raise
-    _print(finished, as_json=json)
+    _print(finished, as_json=json, quiet=quiet)
 
 
-def _print(finished: Sequence[BuildResult | Failure], *, as_json: bool) -> None:
+def _print(finished: Sequence[BuildResult | Failure], *, as_json: bool, quiet: bool) -> None:
     failures = [item for item in finished if isinstance(item, api.Failure)]
     if len(finished) == 1 and failures:
         raise failures[0].located_error
@@ -84,7 +89,7 @@ def _print(finished: Sequence[BuildResult | Failure], *, as_json: bool) -> None:
     if as_json:
         print_json({"bundles": results, "failures": [item.to_json() for item in failures]})
     else:
-        print_summary(results, failures)
+        print_summary(results, failures, quiet=quiet)
     if failures:
         raise typer.Exit(failures[0].error.exit_code)
     if all(result.up_to_date for result in results):

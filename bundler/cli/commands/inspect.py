@@ -12,7 +12,9 @@ import typer
 from bundler import api
 from bundler.api import Settings
 from bundler.cli.options import Json, OptionsOf
+from bundler.cli.plain import only_safety
 from bundler.cli.printing import echo_lines, print_json, printable
+from bundler.model.facts import metadata_bytes
 from bundler.model.free_dimensions import unnamed_labels
 from bundler.model.open_sizes import show_options, suggest_shapes
 from bundler.model.signature import Port, Signature, describe_type
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
 
 EPILOG = "Example:\n\n  bundler inspect model.onnx --json"
 SHOWN_OPERATORS = 12
+SHOWN_KEYS = 12
 
 
 def run(
@@ -34,7 +37,7 @@ def run(
     json: Json = False,
 ) -> None:
     """Inspect the model and print what was found."""
-    result = api.inspect(model, settings)
+    result = api.inspect(model, settings, only_safety())
     if json:
         print_json(result)
     else:
@@ -106,6 +109,11 @@ def _general(facts: ModelFacts) -> Iterator[str]:
         (f"random ({', '.join(facts.random_operators)})", bool(facts.random_operators)),
         (f"custom domains ({', '.join(map(printable, facts.custom_domains))})", bool(facts.custom_domains)),
     )
+    if facts.metadata:
+        keys = sorted(facts.metadata)
+        named = ", ".join(printable(key, 40) for key in keys[:SHOWN_KEYS])
+        rest = f" and {len(keys) - SHOWN_KEYS} more" if len(keys) > SHOWN_KEYS else ""
+        yield f"metadata    {format_bytes(metadata_bytes(facts.metadata))}: {named}{rest}"
     present = ", ".join(text for text, holds in marks if holds)
     if present:
         yield f"has         {present}"

@@ -13,6 +13,7 @@ from bundler import api
 from bundler.api import BuildRequest, Settings
 from bundler.cli.answers import keep_answer
 from bundler.cli.options import Given, Json, Only, OptionsOf, Targets
+from bundler.cli.plain import only_safety
 from bundler.cli.printing import echo, print_json, printable
 from bundler.cli.requests import make_requests
 from bundler.cli.summary import print_failures
@@ -51,9 +52,9 @@ def run(
     """Plan and print all requests; exits with the code of the first failure."""
     names, picked = target or (), only or ()
     if models:
-        planned = api.plan_all(make_requests(models, names, given, picked), settings)
+        planned = api.plan_all(make_requests(models, names, given, picked), settings, only_safety())
     else:
-        planned = api.plan_project(targets=names, only=picked, given=given, settings=settings)
+        planned = api.plan_project(targets=names, only=picked, given=given, settings=settings, listener=only_safety())
     failures = [item for item in planned if isinstance(item, api.Failure)]
     if len(planned) == 1 and failures:
         raise failures[0].located_error
@@ -117,4 +118,4 @@ def _print_rest(plan: BuildPlan) -> None:
     for component in plan.components:
         for note in component.notes:
             whose = "" if plan.sole else f"{component.name}: "
-            echo(f"{'warning: ' if note.level == 'warning' else ''}{whose}{printable(note.text, 600)}")
+            echo(f"{'' if note.level == 'info' else 'warning: '}{whose}{printable(note.text, 600)}")

@@ -122,13 +122,19 @@ def _show_each(checked: list[Result | _Fault], show: Callable[[Result], None], *
 
 
 def _print_digests(checked: DigestResult, *, asked: bool) -> None:
-    echo(f"{checked.bundle}: {checked.files} files match their checksums")
+    _print_files(checked)
     echo(f"bundle.json has SHA-256 {checked.digest}{', as asked' if asked else ''}")
     echo("Not run: only checksums were asked for (--digests-only).")
 
 
-def _print_verified(result: VerifyResult) -> None:
+def _print_files(result: DigestResult | VerifyResult) -> None:
     echo(f"{result.bundle}: {result.files} files match their checksums")
+    if result.removed:
+        echo(f"removed {result.removed} .pyc files, which Python writes when a bundle is run in place")
+
+
+def _print_verified(result: VerifyResult) -> None:
+    _print_files(result)
     for line in describe_verification(result.reached) if result.reached else ():
         echo(line)
     for variant in result.variants:

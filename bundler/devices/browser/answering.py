@@ -12,6 +12,7 @@ from typing import Any, BinaryIO, Protocol, cast
 
 from bundler.devices.browser.headers import content_type
 from bundler.devices.browser.site import Content, Site, decode_path
+from bundler.model.paths import real_path
 
 POST_BYTES = 64_000_000
 """No result of a page comes near this."""
@@ -179,7 +180,7 @@ def _open(content: Content) -> BinaryIO | None:
     if isinstance(content, bytes):
         return io.BytesIO(content)
     try:
-        return _open_file(content) if content.resolve(strict=True) == content else None
+        return _open_file(content) if real_path(content) == content else None
     except OSError:
         return None
 

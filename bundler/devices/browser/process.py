@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
 
-from bundler.environments.processes import end_session, name_signal
 from bundler.environments.variables import browser_environment
 from bundler.execution.temporary import temporary_folder
 from bundler.model.errors import EnvironmentMissingError
+from bundler.support.processes import Child, end_session, name_signal
 
 Adapter = Literal["hardware", "software"]
 """What WebGPU runs on: the machine's own, or the browser's software adapter."""
@@ -45,9 +45,6 @@ _QUIET: Final = (
 _SOFTWARE: Final = ("--disable-gpu", "--enable-unsafe-webgpu", "--use-webgpu-adapter=swiftshader")
 _HARDWARE: Final = ("--enable-unsafe-webgpu",)
 _HARDWARE_LINUX: Final = ("--use-angle=vulkan", "--enable-features=Vulkan", "--disable-vulkan-surface")
-
-_GUARD: Final = 'exec 3<&0; { read _ <&3; kill -9 0; } & exec "$@" 3<&- </dev/null'
-"""Becomes the browser, beside a shell that waits for the end of a pipe from us: however we end, it ends too."""
 
 _LAST_LINES = 5
 _NOISE = ("dbus/", "DevTools listening", "vaapi", "gcm/engine", "object_proxy")
@@ -117,14 +114,12 @@ def _sandbox() -> tuple[str, ...]:
 def _start(command: tuple[str, ...], places: dict[str, str], log: Path) -> subprocess.Popen[bytes]:
     try:
         with log.open("wb") as stream:
-            return subprocess.Popen(
-                ("/bin/sh", "-c", _GUARD, "sh", *command) if os.name == "posix" else command,
-                stdin=subprocess.PIPE,
+            return Child(
+                command,
+                stdin=subprocess.DEVNULL,
                 stdout=stream,
                 stderr=stream,
                 env={**browser_environment(), **places},
-                # A group of its own: it is ended as one, and Ctrl-C reaches us alone.
-                start_new_session=True,
             )
     except OSError as error:
         raise EnvironmentMissingError(
@@ -137,6 +132,4 @@ def _start(command: tuple[str, ...], places: dict[str, str], log: Path) -> subpr
 def _end(process: subprocess.Popen[bytes]) -> None:
     """End it and all its children at once: there is nothing in the profile that it should save."""
     end_session(process)
-    if process.stdin is not None:
-        process.stdin.close()
     process.wait()

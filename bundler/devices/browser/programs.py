@@ -12,6 +12,7 @@ from typing import Final
 
 from bundler.environments.variables import browser_environment
 from bundler.model.errors import EnvironmentMissingError
+from bundler.support.processes import run_process
 
 VARIABLE: Final = "BUNDLER_BROWSER"
 """Names the browser where `--on` does not."""
@@ -72,9 +73,7 @@ def ask_version(browser: Path) -> str | None:
     if platform.system() == "Windows":
         return None  # Asked there, it opens a window instead.
     try:
-        done = subprocess.run(
-            (browser, "--version"), capture_output=True, text=True, check=False, timeout=20, env=browser_environment()
-        )
+        done = run_process((str(browser), "--version"), seconds=20, text=True, env=browser_environment())
     except (OSError, subprocess.TimeoutExpired):
         return None
     words = done.stdout.strip().split(" built on ")[0].strip()

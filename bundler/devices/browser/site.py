@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+from bundler.model.paths import real_path
+
 INDEX = "index.html"
 
 Content = Path | bytes
@@ -39,7 +41,7 @@ class Site:
 
 def list_folder(folder: Path, prefix: str = "/") -> dict[str, Content]:
     """Every regular file below `folder` by its URL path below `prefix`; no links, nothing that is hidden."""
-    root = folder.resolve()
+    root = real_path(folder)
     return {prefix + path.relative_to(root).as_posix(): path for path in _walk(root)}
 
 

@@ -21,6 +21,7 @@ from pathlib import Path
 
 from bundler.devices.emulation.packages import DEBIAN_NAMES, EmulationError, download, run, unpack
 from bundler.devices.emulation.processor import CORES, view_of
+from bundler.model.paths import real_path
 from bundler.support.files import publish_folder
 from bundler.support.remembered import BEHIND
 
@@ -73,7 +74,7 @@ def make_image(cache_root: Path, architecture: str, report: Callable[[str], None
         return ready
     _check_tools(architecture)
     cache_root.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=".making-", dir=cache_root.resolve()) as folder:
+    with tempfile.TemporaryDirectory(prefix=".making-", dir=real_path(cache_root)) as folder:
         packages = download(Path(folder, "apt"), architecture, PACKAGES, report)
         report(f"Unpacking {len(packages)} {architecture} packages")
         image = _assemble(Path(folder, "image"), architecture, packages)
@@ -90,7 +91,7 @@ def emulated_python(image: Path, cpu: str | None) -> EmulatedPython:
     core = ("-cpu", cpu or "max")  # always given, so that QEMU_CPU cannot differ from the view
     # Libraries and modules of this machine's processor would be loaded otherwise.
     unset = ("-U", "LD_PRELOAD", "-U", "LD_LIBRARY_PATH", "-U", "PYTHONHOME")
-    python = image.resolve() / "root/usr/bin" / f"python{about['python']}"
+    python = real_path(image) / "root/usr/bin" / f"python{about['python']}"
     emulator = (_emulator(about["architecture"]), "-L", str(view_of(image, cpu)))
     return EmulatedPython(
         argv=(*emulator, *core, *unset, str(python)),
@@ -99,7 +100,7 @@ def emulated_python(image: Path, cpu: str | None) -> EmulatedPython:
             "PYTHONNOUSERSITE": "1",
             "PYTHONUTF8": "1",
             "PYTHONDONTWRITEBYTECODE": "",
-            "PYTHONPYCACHEPREFIX": str(image.resolve() / "bytecode"),
+            "PYTHONPYCACHEPREFIX": str(real_path(image) / "bytecode"),
         },
         version=about["python"],
         uv_platform=_uv_platform(about["architecture"], about["glibc"]),

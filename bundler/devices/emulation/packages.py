@@ -6,12 +6,12 @@ private folder, which is what makes root and `dpkg --add-architecture` unneeded.
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from bundler.environments.variables import fetching_environment
 from bundler.model.errors import EnvironmentMissingError
+from bundler.support.processes import run_process
 
 DEBIAN_NAMES = {"aarch64": "arm64"}
 # The package lists of another processor, in a private folder: the machine's sources and
@@ -54,7 +54,7 @@ def download(apt: Path, architecture: str, names: Sequence[str], report: Callabl
 
 def _fetch_lists(apt_get: Sequence[str], lists: Path, architecture: str) -> None:
     """One broken source of several does no harm, so what arrived decides."""
-    done = subprocess.run((*apt_get, "update"), capture_output=True, check=False, env=fetching_environment())
+    done = run_process((*apt_get, "update"), env=fetching_environment())
     if not any(lists.glob("*Packages*")):
         raise EmulationError(
             f"no package list for {architecture} could be fetched; is there a network, and do "
@@ -72,10 +72,10 @@ def unpack(package: Path, root: Path) -> None:
 
 def run(argv: Sequence[str], given: bytes = b"") -> bytes:
     """The program's output; the error has the last lines when it fails."""
-    done = subprocess.run(argv, input=given, capture_output=True, check=False, env=fetching_environment())
+    done = run_process(argv, data=given, env=fetching_environment())
     if done.returncode != 0:
         raise EmulationError(f"{' '.join(argv)} failed ({done.returncode}): {_last_lines(done.stderr)}")
-    return done.stdout
+    return bytes(done.stdout)
 
 
 def _last_lines(stderr: bytes) -> str:

@@ -14,6 +14,7 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
+from bundler.model.paths import real_path
 from bundler.support.files import publish_folder
 
 
@@ -43,7 +44,7 @@ ANY_CORE = CORES["cortex-a72"]
 def view_of(image: Path, cpu: str | None) -> Path:
     """A folder for QEMU's `-L`: the image's libraries, and the processor `cpu`."""
     count = os.cpu_count() or 1
-    view = image.resolve() / "views" / f"{cpu or 'any'}-{count}"
+    view = real_path(image) / "views" / f"{cpu or 'any'}-{count}"
     if not view.is_dir():
         view.parent.mkdir(exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=".making-", dir=view.parent) as folder:

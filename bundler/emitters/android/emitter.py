@@ -21,6 +21,7 @@ from bundler.emitters.rendering import compile_templates
 from bundler.environments.registry import LockSource
 from bundler.model.errors import UsageError
 from bundler.model.measurement import Measurement
+from bundler.model.paths import real_path
 from bundler.model.proof import Emitted, VariantProof
 from bundler.profiles.schema import TargetProfile
 
@@ -69,7 +70,7 @@ class AndroidEmitter:
             known = ", ".join(self.formats)
             raise UsageError(f"the Android emitter has no format {request.format!r}", hint=f"its formats are {known}")
         write = write_archive if request.format == AAR else write_gradle
-        return write(request, folder.resolve())
+        return write(request, real_path(folder))
 
     def state_need(self, profile: TargetProfile) -> Need:
         """For any machine: this host runs a variant in place of its device."""

@@ -13,9 +13,11 @@ from typing import Final
 from bundler.emitters.android.archive import CLASSES, ENTRIES, REPOSITORY
 from bundler.emitters.android.loader_classes import MARK
 from bundler.emitters.android.project import ASSETS, SOURCES
+from bundler.emitters.jvm.maven import check_pom
 from bundler.emitters.payload import CONFIG_NAME, PAYLOAD
 from bundler.execution.temporary import temporary_folder
 from bundler.model.errors import VerificationError
+from bundler.verification.archives import list_entries
 
 _BROKEN: Final = (OSError, ValueError, zipfile.BadZipFile, RuntimeError, NotImplementedError)
 """What reading an archive of anybody may raise."""
@@ -42,7 +44,9 @@ def open_module(bundle: Path) -> Iterator[OpenModule]:
     with temporary_folder("archive") as scratch:
         folder = Path(scratch)
         try:
+            check_pom(archive.with_suffix(".pom").read_bytes())
             _unpack(archive, folder)
+            list_entries(folder / CLASSES)  # each class once
         except _BROKEN as error:
             why = f"{archive.name}: {type(error).__name__}: {error}"
             raise VerificationError(_not_whole(bundle), details=(why,), hint="build it again") from error

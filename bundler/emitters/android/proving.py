@@ -24,6 +24,7 @@ from bundler.environments.registry import Environments
 from bundler.model.digests import digest_file
 from bundler.model.errors import BundlerError, EnvironmentMissingError, VerificationError
 from bundler.model.events import Reporter
+from bundler.model.paths import real_path
 from bundler.model.proof import VariantProof
 from bundler.model.runtime import RuntimeConfig
 from bundler.providers.cpu import PROVIDER as CPU
@@ -44,7 +45,7 @@ class LoaderRun:
 
 def prove_bundle(request: ProofRequest) -> tuple[VariantProof, ...]:
     """A proof for each variant. Raises `VerificationError` when the folder is no whole module."""
-    request = replace(request, bundle=request.bundle.resolve())  # the loader runs in a folder of its own
+    request = replace(request, bundle=real_path(request.bundle))  # the loader runs in a folder of its own
     with open_module(request.bundle) as module:
         proofs = prove_files(replace(request, bundle=module.payload))
         if all(proof.passed is None for proof in proofs):

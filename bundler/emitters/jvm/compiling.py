@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +12,7 @@ from bundler.emitters.jvm.artifacts import COMPILER, COMPILER_LOCK
 from bundler.emitters.jvm.maven import fetch_artifacts
 from bundler.environments.registry import Environments
 from bundler.environments.tools import ShutIn, run_tool
+from bundler.execution.temporary import temporary_folder
 from bundler.model.errors import EnvironmentMissingError, StageError
 from bundler.model.events import Reporter
 from bundler.toolchains.java import JAVA
@@ -63,7 +63,7 @@ def compile_kotlin(
         *("-module-name", work.module, "-cp", _join((*work.libraries, *work.friends)), "-d", str(folder)),
         *map(str, work.sources),
     )
-    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as home:
+    with temporary_folder("compiler") as home:
         try:
             run_tool(command, "compile the bundle", "the Kotlin compiler", ShutIn(home=Path(home), seconds=_SECONDS))
         except EnvironmentMissingError as error:

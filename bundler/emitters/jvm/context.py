@@ -11,7 +11,7 @@ from bundler.emitters.contract import EmitRequest
 from bundler.emitters.device import DeviceContext, describe_device
 from bundler.emitters.jvm.names import choose_names, make_properties, make_version, name_types
 from bundler.emitters.jvm.preparation import Ecosystem, PreparationContext, describe_preparation, list_classes
-from bundler.emitters.payload import describe_recorded_preprocessing
+from bundler.emitters.payload import describe_metadata, describe_recorded_preprocessing
 from bundler.model.errors import UsageError
 from bundler.model.runtime import RuntimeComponent, RuntimeConfig
 from bundler.model.signature import Port, ValueType, describe_type
@@ -88,6 +88,7 @@ class ComponentContext:
     stream: StreamContext | None
     variants: tuple[str, ...]
     preprocessing: tuple[str, ...]
+    metadata: tuple[str, ...]
     preparation: PreparationContext | None
 
 
@@ -197,6 +198,7 @@ def _make_component(
         stream=stream if component.state else None,
         variants=tuple(variant.name for variant in component.variants),
         preprocessing=describe_recorded_preprocessing(component.preprocessing),
+        metadata=describe_metadata(component),
         preparation=describe_preparation(component, [port.property for port in inputs], family),
     )
 

@@ -17,6 +17,7 @@ from bundler.emitters.rendering import compile_templates
 from bundler.environments.registry import LockSource
 from bundler.model.errors import UsageError
 from bundler.model.measurement import Measurement
+from bundler.model.paths import real_path
 from bundler.model.proof import Emitted, VariantProof
 from bundler.profiles.schema import TargetProfile
 from bundler.support.platforms import SYSTEMS, python_machines
@@ -65,7 +66,7 @@ class JvmEmitter:
         if request.format not in self.formats:
             known = ", ".join(self.formats)
             raise UsageError(f"the JVM emitter has no format {request.format!r}", hint=f"its formats are {known}")
-        return write_bundle(request, folder.resolve())
+        return write_bundle(request, real_path(folder))
 
     def state_need(self, profile: TargetProfile) -> Need:
         """A Java virtual machine on the target's system and processor."""

@@ -11,12 +11,14 @@ from pathlib import Path
 from typing import Any, Final
 
 from bundler.devices.contract import Command, Device, Need, Outcome
+from bundler.emitters.jvm.maven import check_pom
 from bundler.emitters.payload import CONFIG_NAME, PAYLOAD
-from bundler.environments.processes import name_signal
 from bundler.execution.temporary import temporary_folder
 from bundler.model.codec import parse_json
 from bundler.model.errors import VerificationError
 from bundler.model.runtime import RuntimeConfig
+from bundler.support.processes import name_signal
+from bundler.verification.archives import list_entries
 from bundler.verification.configuration import MAX_BYTES, load_config
 
 TIME_LIMIT: Final = 1800.0
@@ -27,9 +29,6 @@ UNREADABLE: Final = (LookupError, TypeError, ValueError, AttributeError)
 
 _QUIET: Final = ("-XX:-UsePerfData", "-XX:+UseSerialGC")
 """No file of its own in the temporary folder, and no threads that a short run does not need."""
-
-_MOST_ENTRIES: Final = 100_000
-"""Of a jar that bundler writes; a stranger's may be a flood of names."""
 
 _ENDINGS: Final = (0, 1)
 """The exit codes of a program that reports: all passed, or some failed."""
@@ -66,6 +65,7 @@ def open_jar(bundle: Path) -> OpenJar:
         jars = sorted(bundle.glob("*.jar"), key=lambda path: len(path.name))  # that of the sources has a longer name
         if [path.name for path in jars[1:]] != [f"{path.stem}-sources.jar" for path in jars[:1]] or not jars:
             raise ValueError(f"it has {len(jars)} jars, not one with classes and one with their sources")
+        _check_poms(jars[0])
         return OpenJar(jar=jars[0], config=_read_config(bundle, jars[0]))
     except _BROKEN as error:
         raise VerificationError(
@@ -75,15 +75,25 @@ def open_jar(bundle: Path) -> OpenJar:
         ) from error
 
 
+def _check_poms(jar: Path) -> None:
+    """The POM beside the jar, which a build reads, and that in the jar are one."""
+    with jar.with_suffix(".pom").open("rb") as stream:
+        pom = stream.read(MAX_BYTES)
+    check_pom(pom)
+    with zipfile.ZipFile(jar) as archive:
+        inside = [entry for entry in archive.infolist() if entry.filename.endswith("/pom.xml")]
+        if [entry.file_size for entry in inside] != [len(pom)] or archive.read(inside[0]) != pom:
+            raise ValueError(f"the POM in the jar is not {jar.with_suffix('.pom').name}")
+
+
 def _read_config(bundle: Path, jar: Path) -> RuntimeConfig:
     """The configuration in the jar, held to what bundler writes: with its files in a folder of their own."""
+    list_entries(jar)  # each entry once, and none that leads out
     with zipfile.ZipFile(jar) as archive, temporary_folder("payload") as scratch:
         ending = f"{PAYLOAD}/{CONFIG_NAME}"
         (name,) = (entry for entry in archive.namelist() if entry.endswith(f"/{ending}"))
         root = name.removesuffix(ending)
         folder = Path(scratch)
-        if len(archive.infolist()) > _MOST_ENTRIES:
-            raise ValueError(f"the jar has {len(archive.infolist())} entries, which is more than {_MOST_ENTRIES}")
         for entry in archive.infolist():
             if entry.filename.startswith(root) and not entry.is_dir():
                 _unpack(archive, entry, folder, entry.filename.removeprefix(root))
@@ -93,8 +103,6 @@ def _read_config(bundle: Path, jar: Path) -> RuntimeConfig:
 def _unpack(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, folder: Path, path: str) -> None:
     """Only the configuration has its bytes: of the others it matters that they are there."""
     target = folder / path
-    if not target.resolve().is_relative_to(folder.resolve()):
-        raise ValueError(f"{path[:80]!r} leads out of the jar")
     if not path.startswith(f"{PAYLOAD}/"):
         return
     target.parent.mkdir(parents=True, exist_ok=True)

@@ -6,16 +6,17 @@ Nothing of them is run while they are fetched: Maven copies the files of a list,
 from __future__ import annotations
 
 import re
-import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
+from xml.parsers import expat
 
 from bundler.environments.lockfiles import Lock, Pin
 from bundler.environments.registry import Environments
 from bundler.environments.tools import run_tool
+from bundler.execution.temporary import temporary_folder
 from bundler.model.digests import digest_file
 from bundler.model.errors import DefectError, EnvironmentMissingError
 from bundler.model.events import SILENT, Reporter
@@ -70,6 +71,22 @@ def fetch_artifacts(lock: Lock, environments: Environments, reporter: Reporter =
     return {name: path for name, path in found.items() if path is not None}
 
 
+def check_pom(content: bytes) -> None:
+    """Raise `ValueError` for a POM that declares a document type or is not XML: no POM needs one, and entities that it
+    declares can read files of the machine that builds with it.
+    """
+    parser = expat.ParserCreate()
+    parser.StartDoctypeDeclHandler = _refuse_document_type
+    try:
+        parser.Parse(content, True)
+    except expat.ExpatError as error:
+        raise ValueError(f"the POM is not XML: {error}") from error
+
+
+def _refuse_document_type(*_: object) -> None:
+    raise ValueError("the POM declares a document type (DOCTYPE)")
+
+
 def _place(root: Path, pin: Pin) -> Path:
     """The folder of an artifact below a cache's root."""
     return root / KEPT / pin.hashes[0][:2] / pin.hashes[0]
@@ -120,7 +137,7 @@ def _download(pins: Sequence[Pin], environments: Environments, reporter: Reporte
     root.mkdir(parents=True, exist_ok=True)
     what = ", ".join(f"{pin.name.split(':')[1]} {pin.version}" for pin in pins)
     reporter.say(f"fetching {what} with Maven")
-    with tempfile.TemporaryDirectory(prefix=".", dir=root, ignore_cleanup_errors=True) as scratch:
+    with temporary_folder("maven", otherwise=root) as scratch:
         folder = Path(scratch)
         project = folder / "pom.xml"
         project.write_text(_write_project(pins), "utf-8")

@@ -8,6 +8,7 @@ from bundler.emitters.jvm.launching import UNREADABLE, open_jar, start
 from bundler.emitters.load import LoadWatch
 from bundler.emitters.proofs import make_opening
 from bundler.model.measurement import Measurement
+from bundler.model.paths import real_path
 
 MEASURE_SECONDS = 3.0
 """For one variant, where the user gave no other time."""
@@ -15,7 +16,7 @@ MEASURE_SECONDS = 3.0
 
 def measure_bundle(request: ProofRequest) -> tuple[Measurement, ...]:
     """The times of each variant that runs here at full speed; empty where there is none."""
-    opened = open_jar(request.bundle.resolve())
+    opened = open_jar(real_path(request.bundle))
     opening = make_opening(request, opened.config, opened.need)
     with open_device(request.on, opening) as device:
         if isinstance(device, str) or device.facts.level != "executed":

@@ -11,6 +11,7 @@ from bundler.devices.registry import open_device
 from bundler.emitters.contract import ProofRequest, VariantProof
 from bundler.emitters.jvm.launching import UNREADABLE, Ending, OpenJar, open_jar, start
 from bundler.emitters.proofs import leave_unproven, make_opening, make_unproven
+from bundler.model.paths import real_path
 from bundler.model.results import Comparison, restore_output
 
 _NUMBERS: Final = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
@@ -24,7 +25,7 @@ def prove_bundle(request: ProofRequest) -> tuple[VariantProof, ...]:
     """Run the golden set of every variant, or say why none was run. Raises `VerificationError` when the folder is no
     bundle.
     """
-    opened = open_jar(request.bundle.resolve())
+    opened = open_jar(real_path(request.bundle))
     opening = make_opening(request, opened.config, opened.need)
     with open_device(request.on, opening) as device:
         if isinstance(device, str):

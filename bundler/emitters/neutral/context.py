@@ -10,7 +10,7 @@ from bundler.emitters.contract import EmitRequest
 from bundler.emitters.device import DeviceContext, describe_device
 from bundler.emitters.neutral.deferring import describe_deferral
 from bundler.emitters.neutral.packages import Ingredient, list_ingredients, reports_usage
-from bundler.emitters.payload import describe_recorded_preprocessing
+from bundler.emitters.payload import describe_metadata, describe_recorded_preprocessing
 from bundler.model.runtime import Compatibility, Compiled, ProviderEntry, RuntimeComponent, RuntimeVariant
 from bundler.model.signature import Port, describe_type
 from bundler.model.state import StateLink
@@ -81,6 +81,7 @@ class ComponentContext:
     outputs: tuple[PortContext, ...]
     variants: tuple[VariantContext, ...]
     preprocessing: tuple[str, ...]
+    metadata: tuple[str, ...]
     state: tuple[str, ...]
 
 
@@ -144,6 +145,7 @@ def _make_component(component: RuntimeComponent, profile: TargetProfile) -> Comp
         outputs=tuple(_make_port(port) for port in component.signature.outputs),
         variants=tuple(_make_variant(variant, profile) for variant in component.variants),
         preprocessing=describe_recorded_preprocessing(component.preprocessing),
+        metadata=describe_metadata(component),
         state=tuple(map(_describe_link, component.state)),
     )
 

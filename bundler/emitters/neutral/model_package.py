@@ -45,6 +45,7 @@ _UNSAID = {
     "deferred": "what is generated on the device: opened from the package, such a variant starts without it",
     "together": "which components must run on the variant of one name",
     "state": "which outputs are inputs of the next call",
+    "metadata": "the original model's metadata: use runtime.json",
     "requires": "the exact versions of the runtime and its plugins, and the minimum share of assigned nodes",
     "integrity": "digests of files: use bundle.json",
 }
@@ -85,6 +86,7 @@ def list_unsaid(config: RuntimeConfig) -> Iterator[str]:
         "deferred": any(variant.prepare for variant in variants),
         "together": bool(config.together),
         "state": any(component.state for component in config.components),
+        "metadata": any(component.metadata for component in config.components),
     }
     return (text for name, text in _UNSAID.items() if present.get(name, True))
 

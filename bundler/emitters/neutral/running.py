@@ -17,6 +17,7 @@ from bundler.execution.limits import limit_seconds
 from bundler.execution.pool import WorkerPool
 from bundler.model.codec import decode
 from bundler.model.events import Reporter
+from bundler.model.paths import real_path
 from bundler.model.results import Comparison
 from bundler.model.runtime import RuntimeComponent, RuntimeVariant
 from bundler.stages.registry import find_stage
@@ -67,7 +68,7 @@ class Bench:
 def open_bench(request: ProofRequest, environments: Environments, facts: Facts, build: str) -> Iterator[Bench]:
     """A bench on the device of these `facts`, which has our environments; its workers end with the block."""
     pool = WorkerPool(environments.root / "logs")
-    root, sandbox = request.bundle.resolve(), request.sandbox
+    root, sandbox = real_path(request.bundle), request.sandbox
     try:
         yield Bench(
             root=root,

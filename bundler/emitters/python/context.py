@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import bundler
 from bundler.emitters.contract import EmitRequest
 from bundler.emitters.device import DeviceContext, describe_device
-from bundler.emitters.payload import describe_recorded_preprocessing
+from bundler.emitters.payload import describe_metadata, describe_recorded_preprocessing
 from bundler.emitters.python.modules import find_batch
 from bundler.emitters.python.names import (
     RESERVED_INPUTS,
@@ -82,6 +82,7 @@ class ComponentContext:
     example: tuple[str, ...]
     variants: tuple[str, ...]
     preprocessing: tuple[str, ...]
+    metadata: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,7 +107,6 @@ class Context:
     several: bool
     together: tuple[str, ...]
     uses_numpy: bool
-    uses_any: bool
     strict: bool
     device_copy: bool
     telemetry: bool
@@ -117,6 +117,8 @@ class Context:
     device: DeviceContext
     pipeline: tuple[str, ...]
     pipeline_function: str
+    pipeline_requires: tuple[str, ...]
+    pipeline_locked: bool
 
 
 def make_context(request: EmitRequest, config_sha256: str, platform: str = ANYWHERE) -> Context:
@@ -147,7 +149,6 @@ def make_context(request: EmitRequest, config_sha256: str, platform: str = ANYWH
         several=config.sole is None,
         together=config.together,
         uses_numpy=any("np." in port.annotation for port in ports),
-        uses_any=any("Any" in port.annotation for port in ports),
         strict=config.fallback == "strict",
         device_copy=any(variant.device_cache for _, variant in variants),
         telemetry=config.telemetry,
@@ -162,6 +163,8 @@ def make_context(request: EmitRequest, config_sha256: str, platform: str = ANYWH
         device=describe_device(request),
         pipeline=tuple(request.pipeline),
         pipeline_function=request.pipeline_function,
+        pipeline_requires=request.pipeline_requires,
+        pipeline_locked=bool(request.pipeline_pins),
     )
 
 
@@ -222,6 +225,7 @@ def _make_component(
         example=tuple(f"{port.python_name}=…" for port in inputs if not port.optional),
         variants=tuple(variant.name for variant in component.variants),
         preprocessing=describe_recorded_preprocessing(component.preprocessing),
+        metadata=describe_metadata(component),
     )
 
 

@@ -27,7 +27,7 @@ def write_dir(request: EmitRequest, folder: Path) -> Emitted:
             pass
     write_text(folder / LOCK, house.lock)
     return Emitted(
-        notes=(PythonSettings.of(request.profile).describe_pythons(),),
+        notes=(PythonSettings.of(request.profile).describe_pythons(chosen=request.versions_chosen),),
         payload=f"{context.package}/{PAYLOAD}",
         package=context.package,
         dependencies=tuple(describe_wheel(wheel, WHEELS) for wheel in house.wheels),

@@ -11,6 +11,7 @@ from bundler.devices.contract import Need
 from bundler.emitters.contract import PIPELINE, EmitRequest, Identity, ProofRequest
 from bundler.emitters.python.confusion import warn_of
 from bundler.emitters.python.dir_format import write_dir
+from bundler.emitters.python.layout import PIPELINE_LOCK
 from bundler.emitters.python.names import choose_names, make_version
 from bundler.emitters.python.pex_format import PACKAGER, write_pex
 from bundler.emitters.python.wheel_format import write_wheel
@@ -21,10 +22,12 @@ from bundler.emitters.python.wheelhouse import (
     name_runtime_lock,
 )
 from bundler.emitters.rendering import compile_templates
-from bundler.emitters.writing import copy_file
+from bundler.emitters.writing import copy_file, write_text
+from bundler.environments.lockfiles import render_pins
 from bundler.environments.registry import LockSource, PythonPackages
 from bundler.model.errors import UsageError
 from bundler.model.measurement import Measurement
+from bundler.model.paths import real_path
 from bundler.model.proof import Emitted, VariantProof
 from bundler.profiles.schema import TargetProfile
 from bundler.support.platforms import SYSTEMS, python_machines
@@ -73,7 +76,7 @@ class PythonEmitter:
         if writer is None:
             known = ", ".join(self.formats)
             raise UsageError(f"the Python emitter has no format {request.format!r}", hint=f"its formats are {known}")
-        folder = folder.resolve()  # packers run in folders of their own
+        folder = real_path(folder)  # packers run in folders of their own
         emitted = writer(request, folder)
         _copy_pipeline(request, folder)
         return emitted
@@ -89,7 +92,7 @@ class PythonEmitter:
 
         return prove_bundle(request)
 
-    def measure_pipeline(self, request: ProofRequest, function: str, samples: Path) -> Measurement | str:
+    def measure_pipeline(self, request: ProofRequest, function: str, samples: Path) -> Measurement:
         """Time the user's own pipeline over the samples in the bundle's own runtime."""
         from bundler.emitters.python.timing_pipelines import measure_pipeline  # noqa: PLC0415 (as above)
 
@@ -111,6 +114,8 @@ _MAX_SHOWN = 8
 
 def _copy_pipeline(request: EmitRequest, folder: Path) -> None:
     """Raise `UsageError` for a module that would replace a file of the bundle, or hide its package."""
+    if request.pipeline_pins:
+        write_text(folder / PIPELINE_LOCK, render_pins(request.pipeline_pins))
     for name in request.pipeline:
         taken = folder / name.partition("/")[0]
         if (folder / name).exists() or (name != PIPELINE and taken.with_suffix("").exists()):
@@ -126,3 +131,6 @@ def _copy_pipeline(request: EmitRequest, folder: Path) -> None:
         more = len(request.pipeline) - len(shown)
         shown += [f"{more} more"] if more else []
         request.reporter.say(f"{', '.join(shown)} in the bundle as an example of use")
+    if request.pipeline_pins:
+        needed = ", ".join(visible(text) for text in request.pipeline_requires[:_MAX_SHOWN])
+        request.reporter.say(f"packages of the pipeline ({needed}) are not in the bundle; {PIPELINE_LOCK} pins them")

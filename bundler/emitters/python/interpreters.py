@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
-from bundler.emitters.python.wheels import WHEELS_ALONE, fresh_environment, unpacked_beside
+from bundler.emitters.python.wheels import BY_HARD_LINK, WHEELS_ALONE, fresh_environment, unpacked_beside
 from bundler.environments.interpreters import find_interpreter
 from bundler.environments.lockfiles import Lock, render_pins
 from bundler.environments.making import interpreter_in
@@ -21,6 +21,7 @@ from bundler.execution.scratch import thin_out
 from bundler.execution.temporary import temporary_folder
 from bundler.model.digests import digest_json
 from bundler.model.errors import EnvironmentMissingError, VerificationError
+from bundler.model.paths import real_path
 from bundler.support.files import publish_folder
 from bundler.support.remembered import BEHIND, kept_at, recall, remember
 
@@ -103,7 +104,7 @@ def install_bundle(
         python = interpreter_in(home)
         # The backend is in the environment, for it is in the lock. uv's own cache would know a folder by its path,
         # and not notice that it was altered since.
-        rules = ("--no-build-isolation", "--cache-dir", str(memory), "--python", str(python))
+        rules = ("--no-build-isolation", "--cache-dir", str(memory), *BY_HARD_LINK, "--python", str(python))
         try:
             shown = sandbox.showing((wheels, what)) if sandbox else None  # the bundle brings its build backend
             install(wheels, *rules, str(what), shut_in=ShutIn(home=Path(name), sandbox=shown))
@@ -207,5 +208,5 @@ def _is_intact(home: Path) -> bool:
 
 def _stamp(python: Path) -> list[int]:
     """Changes when the interpreter is replaced by another."""
-    stat = python.resolve().stat()
+    stat = real_path(python).stat()
     return [stat.st_size, stat.st_mtime_ns]

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+import shutil
 import zipfile
 from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
@@ -20,14 +21,17 @@ from bundler.emitters.python.interpreters import (
 )
 from bundler.emitters.python.layout import WHEELS, Layout
 from bundler.emitters.python.tags import expand_tags
-from bundler.emitters.python.wheelhouse import gather_locked
-from bundler.environments.processes import name_signal
+from bundler.emitters.python.wheelhouse import gather_locked, merge_locks
+from bundler.environments.lockfiles import Lock
 from bundler.environments.sandbox import python_folders
 from bundler.execution.temporary import temporary_folder
 from bundler.model.codec import parse_json
+from bundler.support.processes import name_signal
 
 TIME_LIMIT = 1800.0
 """Time limit in seconds for the golden set of all variants."""
+
+NOTHING = Lock(name="nothing", pins=())
 
 UNREADABLE = (LookupError, TypeError, ValueError, AttributeError)
 """What reading the output of an untrusted program may raise."""
@@ -66,11 +70,13 @@ def state_need(layout: Layout) -> Need:
 
 
 @contextmanager
-def open_launch(layout: Layout, device: Device, opening: Opening, *, in_place: bool = False) -> Iterator[Launch | str]:
+def open_launch(
+    layout: Layout, device: Device, opening: Opening, *, in_place: bool = False, added: Lock = NOTHING
+) -> Iterator[Launch | str]:
     """The command of the bundle, for as long as it is needed, or why no Python there can start it.
 
     Where packages can be installed, the bundle is, as its README says, or, `in_place`, run in place, if it is a
-    folder.
+    folder. Beside its own packages it then finds those that are `added`.
     """
     versions = layout.python_versions
     if not device.facts.is_here:
@@ -94,7 +100,8 @@ def open_launch(layout: Layout, device: Device, opening: Opening, *, in_place: b
         if layout.format == "pex":
             started = _start_packed(layout, python)
         else:
-            started = _start_installed(layout, version, python, opening, in_place=in_place and layout.artifact is None)
+            in_place = in_place and layout.artifact is None
+            started = _start_installed(layout, version, python, opening, in_place=in_place, added=added)
         how = "in a fresh environment of"
     if not in_place:
         opening.say(f"verifying {how} Python {version}")
@@ -167,15 +174,15 @@ def _start_packed(layout: Layout, python: Path) -> Iterator[Started]:
 
 @contextmanager
 def _start_installed(
-    layout: Layout, version: str, python: Path, opening: Opening, *, in_place: bool
+    layout: Layout, version: str, python: Path, opening: Opening, *, in_place: bool, added: Lock
 ) -> Iterator[Started]:
     """The package in an environment of its own wheels; with `in_place` only they are installed."""
     cache_root = opening.cache_root
 
     def provide() -> AbstractContextManager[Path]:
-        return _wheels(layout, version, _host_tags(), cache_root)
+        return _wheels(layout, version, _host_tags(), cache_root, added)
 
-    locked = prepare_environment(python, layout.lock, provide, cache_root, say=opening.say)
+    locked = prepare_environment(python, merge_locks(layout.lock, added), provide, cache_root, say=opening.say)
     if in_place:
         yield (str(locked), "-m", layout.package), {"PYTHONPATH": str(layout.root)}, ()
         return
@@ -204,11 +211,19 @@ def _start_beside(layout: Layout, device: Device, opening: Opening) -> Iterator[
         yield ("python3", "-m", layout.package), {"PYTHONPATH": found}, ()
 
 
-def _wheels(layout: Layout, version: str, tags: tuple[str, ...], cache_root: Path) -> AbstractContextManager[Path]:
-    """The wheels to install from: the bundle's own where it carries them in the open."""
-    if layout.format == "dir":
-        return nullcontext(layout.root / WHEELS)
-    return gather_locked(layout.lock, version, tags, cache_root)
+@contextmanager
+def _wheels(
+    layout: Layout, version: str, tags: tuple[str, ...], cache_root: Path, added: Lock = NOTHING
+) -> Iterator[Path]:
+    """The wheels to install from: the bundle's own where it carries them in the open, and those that are `added`."""
+    own = layout.format == "dir"
+    if own and not added.pins:
+        yield layout.root / WHEELS
+        return
+    with gather_locked(added if own else merge_locks(layout.lock, added), version, tags, cache_root) as folder:
+        for wheel in (layout.root / WHEELS).glob("*.whl") if own else ():
+            shutil.copyfile(wheel, folder / wheel.name)
+        yield folder
 
 
 def _place_package(layout: Layout, scratch: Path, device: Device) -> Path:

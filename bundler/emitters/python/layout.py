@@ -19,6 +19,8 @@ from bundler.model.upgrading import upgrade_runtime
 from bundler.verification.configuration import MAX_BYTES
 
 LOCK = "requirements.lock"
+PIPELINE_LOCK = "pipeline.lock"
+"""What the user's own pipeline needs besides: its packages are not in the bundle."""
 WHEELS = "wheels"
 
 _BROKEN = (
@@ -45,11 +47,22 @@ class Layout:
     @property
     def lock(self) -> Lock:
         """The lock file: every wheel of the runtime with its digests. Raises `VerificationError`."""
-        try:
-            text = (self.root / LOCK).read_text("utf-8")
-        except (OSError, ValueError) as error:
-            raise _broken(self.root, error) from error
-        return read_lock(text)
+        return _read_lock(self.root, LOCK)
+
+    @property
+    def pipeline_lock(self) -> Lock:
+        """What the pipeline needs besides; without pins where it needs nothing. Raises `VerificationError`."""
+        if not (self.root / PIPELINE_LOCK).is_file():
+            return Lock(name=PIPELINE_LOCK, pins=())
+        return _read_lock(self.root, PIPELINE_LOCK)
+
+
+def _read_lock(root: Path, name: str) -> Lock:
+    try:
+        text = (root / name).read_text("utf-8")
+    except (OSError, ValueError) as error:
+        raise _broken(root, error) from error
+    return read_lock(text, name)
 
 
 def read_layout(bundle: Path) -> Layout:

@@ -17,6 +17,7 @@ from bundler.emitters.python.layout import Layout, read_layout
 from bundler.model.errors import UsageError
 from bundler.model.free_dimensions import shown_name
 from bundler.model.measurement import Measurement, Throughput, Timing
+from bundler.model.paths import real_path
 from bundler.model.runtime import RuntimeConfig, RuntimeVariant
 from bundler.model.signature import describe_type
 
@@ -41,7 +42,7 @@ def measure_bundle(request: ProofRequest) -> tuple[Measurement, ...]:
     why; empty where none runs at full speed. Raises `UsageError` for a batch that the bundle does not take.
     """
     began = time.monotonic()
-    layout = read_layout(request.bundle.resolve())
+    layout = read_layout(real_path(request.bundle))
     _check_batch(layout, request.timing.batch)
     opening = make_opening(request, layout.config, state_need(layout))
     with open_device(request.on, opening) as device:
@@ -108,7 +109,7 @@ def _put_baseline(device: Device, model: Path) -> tuple[str, ...]:
     """The options that time a model beside the bundle. Where the device has our own files, its data are beside it."""
     if device.facts.is_here:
         device.put(model.absolute().parent)
-    return ("--compare", device.put(model.resolve()))
+    return ("--compare", device.put(real_path(model)))
 
 
 def _measure_variant(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +22,7 @@ from bundler.model.proof import Emitted
 from bundler.profiles.schema import TargetProfile
 from bundler.support.data import data_root
 from bundler.support.platforms import MACHINES
+from bundler.support.processes import run_process
 
 PACKAGER = "pex"
 """Its environment, locked by digest in `locks/`."""
@@ -38,7 +38,7 @@ def write_pex(request: EmitRequest, folder: Path) -> Emitted:
     wheel.unlink()
     write_text(folder / LOCK, house.lock)
     return Emitted(
-        notes=(PythonSettings.of(request.profile).describe_pythons(),),
+        notes=(PythonSettings.of(request.profile).describe_pythons(chosen=request.versions_chosen),),
         payload=None,
         package=context.package,
         dependencies=tuple(describe_wheel(wheel, "") for wheel in house.wheels),
@@ -82,15 +82,7 @@ def _run(command: list[str], home: str) -> None:
         "USERPROFILE": home,
         "PYTHONHASHSEED": "0",
     }
-    done = subprocess.run(
-        command,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=_TIME_LIMIT,
-        env=environment,
-        stdin=subprocess.DEVNULL,
-    )
+    done = run_process(command, seconds=_TIME_LIMIT, text=True, env=environment)
     if done.returncode:
         raise StageError(
             "the executable file could not be packed", details=tuple(done.stderr.strip().splitlines()[-12:])

@@ -30,10 +30,10 @@ class PythonSettings(EcosystemSection):
     wheel_platforms: tuple[PlatformTag, ...] = ()
     """Platform tags that the device's pip accepts, most specific first (`manylinux_2_28_x86_64`)."""
 
-    def describe_pythons(self) -> str:
-        """What the user of a build reads of them: which there are, and how to get another."""
-        listed = ", ".join(self.versions)
-        return f"the bundle is for Python {listed}; --python VERSION builds it for another"
+    def describe_pythons(self, *, chosen: bool) -> str:
+        """What the user of a build reads of them: which there are, and how to get another unless they were `chosen`."""
+        how = "" if chosen else "; --python VERSION builds it for another"
+        return f"the bundle is for Python {', '.join(self.versions)}{how}"
 
     def find_problems(self, profile: TargetProfile) -> Iterator[tuple[Key, str]]:
         """Wheels must exist for the platform and install on it."""

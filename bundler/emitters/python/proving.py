@@ -12,10 +12,12 @@ from bundler.emitters.proofs import leave_unproven, make_opening, make_unproven
 from bundler.emitters.python.launching import UNREADABLE, Ending, Launch, open_launch, start, state_need
 from bundler.emitters.python.layout import WHEELS, Layout, read_layout
 from bundler.emitters.python.wheelhouse import check_locked
+from bundler.model.paths import real_path
 from bundler.model.results import Comparison, restore_output
 from bundler.model.runtime import SOLE
+from bundler.support.data import data_root
 
-_SELF_TEST = ("self-test", "--json", "--variant", "each")
+_OPTIONS = ("--json", "--variant", "each")
 
 
 def prove_bundle(request: ProofRequest) -> tuple[VariantProof, ...]:
@@ -23,7 +25,7 @@ def prove_bundle(request: ProofRequest) -> tuple[VariantProof, ...]:
 
     Raises `VerificationError` when the folder is no bundle, or its wheels are not those of its lock.
     """
-    layout = read_layout(request.bundle.resolve())
+    layout = read_layout(real_path(request.bundle))
     if layout.format == "dir":
         check_locked(layout.root, WHEELS, layout.lock)
     opening = make_opening(request, layout.config, state_need(layout))
@@ -37,13 +39,23 @@ def prove_bundle(request: ProofRequest) -> tuple[VariantProof, ...]:
 
 
 def run_self_test(layout: Layout, launch: Launch) -> tuple[VariantProof, ...]:
-    """Start the bundle once and read its report on each of its variants."""
-    ending = start(launch, _SELF_TEST)
+    """Start the bundle once and read its report on each of its variants, from each way in which its files may lie."""
+    ending = _start_self_test(layout, launch)
     try:
         return _read_outcomes(layout, launch, ending)
     except UNREADABLE as error:
         why = f"its output is not that of a loader ({type(error).__name__}: {error})"
         return _read_outcomes(layout, launch, replace(ending, report={}, failure=why[:200]))
+
+
+def _start_self_test(layout: Layout, launch: Launch) -> Ending:
+    """A single file unpacks itself: no installer lays its files."""
+    if layout.format == "pex" or launch.command[-2:] != ("-m", layout.package):
+        return start(launch, ("self-test", *_OPTIONS))
+    program = launch.device.put(data_root("templates") / "python" / "self_test_installed.py")
+    copy = "" if layout.artifact else str(layout.root)
+    command = (*launch.command[:-2], program, layout.package, copy)
+    return start(replace(launch, command=command), _OPTIONS)
 
 
 def _read_outcomes(layout: Layout, launch: Launch, ending: Ending) -> tuple[VariantProof, ...]:
@@ -67,15 +79,19 @@ def _make_proof(
     if outcome is None:
         return make_unproven(*key, ending.failure or "the bundle did not report it", passed=False)
     ran = outcome["status"] != "unavailable"
+    installations = dict(outcome.get("installations", {}))
+    refusals = "; ".join(f"not opened from {how}: {why}" for how, why in installations.items() if why)
     facts = launch.device.facts
     component, variant = key
     return VariantProof(
         component=component,
         variant=variant,
         level=facts.level if ran else "resolved",
-        passed=outcome["status"] == "passed" if ran else None,
-        comparison=_read_comparison(outcome) if ran else None,
-        reason=outcome["reason"] or _describe_run(layout, launch) + _describe_copy(outcome),
+        passed=outcome["status"] == "passed" and not refusals if ran else None,
+        comparison=_read_comparison(outcome) if ran and not refusals else None,
+        reason=outcome["reason"]
+        or refusals
+        or _describe_run(layout, launch) + _describe_copy(outcome) + _describe_installations(installations),
         figures={**outcome["figures"], "process_seconds": ending.seconds} if ran else {},
         nodes=dict(outcome.get("nodes", {})),
         place=facts.place if ran else "",
@@ -105,6 +121,12 @@ def _describe_copy(outcome: Mapping[str, Any]) -> str:
     if copy["status"] == "passed":
         return ", as shipped and from the device's own copy"
     return ", as shipped; the device's own copy could not be kept there"  # Why is of the machine, not of the bundle.
+
+
+def _describe_installations(found: Mapping[str, str]) -> str:
+    """The golden set ran from the first; from the others it was opened."""
+    own, *others = found or ("",)
+    return f", run from {own}; also opened from {', '.join(others)}" if others else ""
 
 
 def _read_comparison(outcome: Mapping[str, Any]) -> Comparison:

@@ -2,67 +2,86 @@
 
 from __future__ import annotations
 
-import sys
-import sysconfig
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from bundler.devices.registry import open_device
-from bundler.emitters.contract import ProofRequest
+from bundler.emitters.contract import PIPELINE, ProofRequest
 from bundler.emitters.load import LoadWatch
 from bundler.emitters.proofs import make_opening
 from bundler.emitters.python.launching import UNREADABLE, Launch, open_launch, start, state_need
 from bundler.emitters.python.layout import Layout, read_layout
 from bundler.emitters.python.measuring import MEASURE_SECONDS
+from bundler.model.errors import StageError, UsageError
 from bundler.model.measurement import WHOLE, Measurement
+from bundler.model.paths import real_path
 from bundler.support.data import data_root
+from bundler.support.text import visible
+
+_MISSING = "ModuleNotFoundError"
 
 
-def measure_pipeline(request: ProofRequest, function: str, samples: Path) -> Measurement | str:
-    """The times of `function` of the bundle's `pipeline.py` over the folder `samples`, or why there are none."""
-    layout = read_layout(request.bundle.resolve())
+def measure_pipeline(request: ProofRequest, function: str, samples: Path) -> Measurement:
+    """The times of `function` of the bundle's `pipeline.py` over the folder `samples`, with its packages installed.
+
+    Raises `UsageError` for a bundle that has no such program, or runs elsewhere, `EnvironmentMissingError` where the
+    packages are not available, and `StageError` where the pipeline cannot start or fails.
+    """
+    layout = read_layout(real_path(request.bundle))
     if layout.format == "pex":
-        return "a single file runs its own program alone; time the bundle as a folder or a wheel"
+        raise UsageError(
+            f"--pipeline cannot be used with {request.bundle.name}: a single file runs only its own program",
+            hint="build the bundle with --format dir, and time that",
+        )
     opening = make_opening(request, layout.config, state_need(layout))
     with open_device(request.on, opening) as device:
+        if not isinstance(device, str) and not (device.facts.is_here and device.facts.level == "executed"):
+            raise UsageError(
+                f"--pipeline times on this machine, and {request.bundle.name} runs {device.facts.place}",
+                hint="time it on a machine of its target's system and processor",
+            )
         if isinstance(device, str):
-            return device
-        if not device.facts.is_here or device.facts.level != "executed":
-            return f"pipelines are timed on this machine, and the bundle runs {device.facts.place}"
-        with open_launch(layout, device, opening, in_place=True) as launch:
+            raise _cannot_start(request.bundle, device)
+        with open_launch(layout, device, opening, in_place=True, added=layout.pipeline_lock) as launch:
             if isinstance(launch, str):
-                return launch
+                raise _cannot_start(request.bundle, launch)
             return _measure(request, layout, launch, function, samples)
 
 
-def _measure(request: ProofRequest, layout: Layout, launch: Launch, function: str, samples: Path) -> Measurement | str:
+def _cannot_start(bundle: Path, why: str) -> StageError:
+    return StageError(
+        f"the pipeline of {bundle.name} cannot start: {why}", hint=f"run `bundler verify {bundle}`, which says more"
+    )
+
+
+def _measure(request: ProofRequest, layout: Layout, launch: Launch, function: str, samples: Path) -> Measurement:
     program = data_root("templates") / "python" / "time_pipeline.py"
-    sites = _list_sites(launch.means)
-    for path in (program, samples.resolve(), *map(Path, sites)):
+    for path in (program, real_path(samples)):
         launch.device.put(path)
     seconds = request.timing.seconds or MEASURE_SECONDS
     watch = LoadWatch()
-    arguments = (layout.package, function, str(samples.resolve()), f"{seconds:g}", *sites)
+    arguments = (layout.package, function, str(real_path(samples)), f"{seconds:g}")
     ending = start(_start_program(launch, program, layout.root), arguments)
     if ending.failure is not None:
-        return ending.failure
+        raise _failed(request.bundle, ending.failure, samples)
     try:
         return _read_times(ending.report, watch.others(), function)
     except UNREADABLE as error:
-        return f"its output is not that of our program ({error})"
+        raise _failed(request.bundle, f"its output is not that of our program ({error})", samples) from error
+
+
+def _failed(bundle: Path, why: str, samples: Path) -> StageError:
+    hint = f"mend {PIPELINE} in its project, or the samples in {samples}, and build the bundle again"
+    if why.startswith(_MISSING):
+        hint = 'name its package in the project file, and build again: pipeline = { …, requires = ["PACKAGE"] }'
+    return StageError(f"the pipeline of {bundle.name} failed: {visible(why)}", hint=hint)
 
 
 def _start_program(launch: Launch, program: Path, root: Path) -> Launch:
     """The same Python, with another program: `pipeline.py` lies in the bundle's folder."""
     environment = {**launch.environment, "PYTHONPATH": str(root)}
     return replace(launch, command=(launch.command[0], str(program)), environment=environment)
-
-
-def _list_sites(means: str) -> tuple[str, ...]:
-    """Our own packages, after those of the bundle, where they are for the same Python: the pipeline ran with them."""
-    ours = f"Python {sys.version_info.major}.{sys.version_info.minor}"
-    return tuple(dict.fromkeys(sysconfig.get_path(name) for name in ("purelib", "platlib"))) if means == ours else ()
 
 
 def _read_times(report: Any, others: float | None, function: str) -> Measurement:

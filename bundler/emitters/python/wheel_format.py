@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import hashlib
 import shutil
-import subprocess
 import sys
 import zipfile
 from pathlib import Path
@@ -20,8 +19,10 @@ from bundler.emitters.python.wheelhouse import BACKEND_LOCK, Wheelhouse, fetch_r
 from bundler.emitters.writing import copy_file, write_text
 from bundler.environments.variables import computing_environment
 from bundler.model.errors import StageError
+from bundler.model.paths import real_path
 from bundler.model.proof import Emitted
 from bundler.support.files import FILE_MODE
+from bundler.support.processes import run_process
 
 EPOCH = "315532800"
 """1980-01-01, the earliest time that a zip file can hold: archives do not depend on when they were made."""
@@ -38,6 +39,7 @@ backend, project, target = sys.argv[1:]
 sys.path[:0] = [backend, os.path.join(project, "build_backend")]
 os.chdir(project)
 import storing
+from bundler.support.processes import run_process
 print(storing.build_wheel(target))
 """
 """A wheel of pure Python can be imported from: the backend needs no environment, and is the one that was locked."""
@@ -48,7 +50,7 @@ def write_wheel(request: EmitRequest, folder: Path) -> Emitted:
     context, house = pack_wheel(request, folder)
     write_text(folder / LOCK, house.lock)
     return Emitted(
-        notes=(PythonSettings.of(request.profile).describe_pythons(),),
+        notes=(PythonSettings.of(request.profile).describe_pythons(chosen=request.versions_chosen),),
         payload=None,
         package=context.package,
         dependencies=tuple(describe_wheel(wheel, "") for wheel in house.wheels),
@@ -71,19 +73,16 @@ def pack_wheel(request: EmitRequest, folder: Path) -> tuple[Context, Wheelhouse]
 def _build(backend: Path, project: Path) -> Path:
     target = project / "dist"
     target.mkdir()
-    done = subprocess.run(
+    done = run_process(
         # The build runs in the project's folder, where a relative path would name another place.
-        [sys.executable, "-I", "-c", _BUILD, *(str(path.resolve()) for path in (backend, project, target))],
-        capture_output=True,
+        [sys.executable, "-I", "-c", _BUILD, *(str(real_path(path)) for path in (backend, project, target))],
+        seconds=_TIME_LIMIT,
         text=True,
-        check=False,
-        timeout=_TIME_LIMIT,
         env={**computing_environment(), "SOURCE_DATE_EPOCH": EPOCH},
-        stdin=subprocess.DEVNULL,
     )
     if done.returncode:
         raise StageError("the package does not build", details=tuple(done.stderr.strip().splitlines()[-12:]))
-    return target / done.stdout.strip().splitlines()[-1]
+    return target / str(done.stdout).strip().splitlines()[-1]
 
 
 def rewrite_wheel(source: Path, folder: Path, platform: str) -> None:

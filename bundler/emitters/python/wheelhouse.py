@@ -141,10 +141,10 @@ def narrow_lock(lock: Lock, held: set[str]) -> str:
     return render_pins(sorted((pin for pin in kept if pin.hashes), key=lambda pin: (pin.name, pin.version)))
 
 
-def read_lock(text: str) -> Lock:
+def read_lock(text: str, name: str) -> Lock:
     """The lock of a bundle. Raises `VerificationError` when it is none."""
     try:
-        return parse_lock("requirements.lock", text)
+        return parse_lock(name, text)
     except DefectError as error:
         raise VerificationError(error.message, hint="build the bundle again") from error
 

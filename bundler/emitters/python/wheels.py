@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import subprocess
 import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -20,9 +19,11 @@ from bundler.environments.making import interpreter_in
 from bundler.environments.registry import Environments
 from bundler.environments.tools import run_tool, run_uv
 from bundler.environments.variables import proof_environment
+from bundler.execution.temporary import temporary_folder
 from bundler.model.digests import digest_file, digest_json
 from bundler.model.errors import EnvironmentMissingError
 from bundler.model.events import SILENT, Reporter
+from bundler.support.processes import run_process
 from bundler.support.remembered import kept_at, mark_used, recall, remember
 
 WHEELS = "packages/wheels"
@@ -30,6 +31,11 @@ WHEELS = "packages/wheels"
 
 WHEELS_ALONE = ("--only-binary", ":all:")
 """Options of uv and pip that refuse source distributions, because building one runs its code."""
+
+
+BY_HARD_LINK = ("--link-mode", "hardlink")
+"""Options of uv for environments whose files no other environment has: what it unpacked for them goes. Where the file
+system has no such links, uv copies. An environment that is made from the user's own cache of uv has copies instead."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,14 +105,15 @@ def fresh_environment(python: Path, wheels: Path, requirements: Sequence[str], w
 
 
 @contextlib.contextmanager
-def unpacked_beside(where: Path) -> Iterator[tuple[str, str]]:
+def unpacked_beside(where: Path) -> Iterator[tuple[str, ...]]:
     """Options of uv: it unpacks wheels into a folder beside `where`, links from there, and the folder goes.
+    Symbolic links, which the user's `UV_LINK_MODE` may ask for, would then lead nowhere.
 
     uv's own cache takes what comes from each folder for something else, and keeps it: every set of wheels would stay
     there, unpacked once more.
     """
     with tempfile.TemporaryDirectory(prefix=".", dir=where.parent, ignore_cleanup_errors=True) as memory:
-        yield "--cache-dir", memory
+        yield "--cache-dir", memory, *BY_HARD_LINK
 
 
 def _compile(python: Path, environment: Path) -> None:
@@ -116,14 +123,8 @@ def _compile(python: Path, environment: Path) -> None:
     into their `.pth` files as soon as it starts. A file that does not compile has no byte code.
     """
     rules = ("-I", "-S", "-m", "compileall", "-q", "-j", "0", "--invalidation-mode", "timestamp")
-    subprocess.run(
-        (str(python), *rules, str(environment / ("Lib" if os.name == "nt" else "lib"))),
-        env=proof_environment(),
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        check=False,
-    )
+    folder = environment / ("Lib" if os.name == "nt" else "lib")
+    run_process((str(python), *rules, str(folder)), env=proof_environment())
 
 
 def _download(
@@ -133,7 +134,7 @@ def _download(
     pip = environments.resolve("pip", ("pip",)).python
     root = cache_root / WHEELS
     root.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=".", dir=root, ignore_cleanup_errors=True) as folder:
+    with temporary_folder("wheels", otherwise=root) as folder:
         requirements = Path(folder) / "requirements.txt"
         requirements.write_text(render_pins(pins, markers=False), encoding="utf-8")
         target = [item for tag in expand_tags(tags) for item in ("--platform", tag)]

@@ -12,7 +12,7 @@ import bundler
 from bundler.devices.browser.headers import ISOLATION, POLICY
 from bundler.emitters.contract import EmitRequest
 from bundler.emitters.device import DeviceContext, describe_device
-from bundler.emitters.payload import describe_recorded_preprocessing
+from bundler.emitters.payload import describe_metadata, describe_recorded_preprocessing
 from bundler.emitters.web.imports import SELF_TEST, Import, choose_golden
 from bundler.emitters.web.modules import list_loader_modules
 from bundler.emitters.web.names import choose_package_name, make_version, name_types
@@ -120,6 +120,7 @@ class ComponentContext:
     variants: tuple[VariantContext, ...]
     state: tuple[StateLink, ...]
     preprocessing: tuple[str, ...]
+    metadata: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -286,6 +287,7 @@ def _make_component(component: RuntimeComponent, type_: str, title: str) -> Comp
         variants=tuple(VariantContext(name=variant.name, builds=variant.builds) for variant in component.variants),
         state=component.state,
         preprocessing=describe_recorded_preprocessing(component.preprocessing),
+        metadata=describe_metadata(component),
     )
 
 

@@ -22,6 +22,7 @@ from bundler.emitters.web.vendor import VENDOR, list_builds
 from bundler.model.codec import parse_json
 from bundler.model.errors import EnvironmentMissingError
 from bundler.model.measurement import Measurement, Timing
+from bundler.model.paths import real_path
 
 MEASURE_SECONDS: Final = 5.0
 """Maximum time for one variant."""
@@ -102,7 +103,7 @@ def _visit(package: OpenPackage, device: Device, adapter: Adapter, request: Proo
         environment={ADAPTER: adapter, FRAMES: "1"},
         on_line=table.record,
     )
-    beside = {address: source.resolve() for address, source in models.values()}
+    beside = {address: real_path(source) for address, source in models.values()}
     beside |= _list_modules(package) if models else {}
     for name, source in beside.items():
         device.put(source, name)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 import tarfile
-import tempfile
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -28,10 +27,12 @@ from bundler.emitters.web.npm_store import (
 from bundler.environments.lockfiles import Lock, Pin
 from bundler.environments.registry import Environments
 from bundler.environments.tools import run_tool
+from bundler.execution.temporary import temporary_folder
 from bundler.model.codec import parse_json
 from bundler.model.digests import digest_file
 from bundler.model.errors import DefectError, EnvironmentMissingError
 from bundler.model.events import SILENT, Reporter
+from bundler.support.disk import storage_error
 from bundler.support.remembered import BEHIND, mark_used
 
 _PACKAGE = re.compile(r"[a-z0-9][a-z0-9._-]*@[0-9]+\.[0-9]+\.[0-9]+[0-9A-Za-z.+-]*")
@@ -96,7 +97,7 @@ def _unpack(tarball: Path, wanted: Sequence[str], folder: Path) -> None:
     try:
         unpack_files(tarball, wanted, folder)
     except (OSError, EOFError, tarfile.TarError, zlib.error) as error:
-        raise EnvironmentMissingError(
+        raise storage_error(error, f"unpacking {tarball.name}", folder) or EnvironmentMissingError(
             f"could not unpack {tarball.name} in {folder}: {error}",
             hint="check the free space and the permissions of the cache, or name another with BUNDLER_CACHE",
         ) from error
@@ -125,7 +126,7 @@ def _download(pin: Pin, environments: Environments, reporter: Reporter) -> Itera
     npm = find_npm(environments, reporter)
     root = environments.root / KEPT
     root.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=".", dir=root, ignore_cleanup_errors=True) as folder:
+    with temporary_folder("npm", otherwise=root) as folder:
         _run((*npm, "pack", f"{pin.name}@{pin.version}", *_RULES, *_PATIENCE, "--pack-destination", folder), pin)
         found = sorted(Path(folder).glob("*.tgz"))
         if len(found) != 1:

@@ -13,6 +13,7 @@ from pathlib import Path
 from bundler.execution.temporary import temporary_folder
 from bundler.model.confinement import MAX_PARTS
 from bundler.model.errors import VerificationError
+from bundler.model.paths import real_path
 from bundler.model.runtime import RuntimeConfig
 from bundler.verification.configuration import load_config
 
@@ -44,7 +45,7 @@ def open_package(bundle: Path) -> Iterator[OpenPackage]:
     """
     with ExitStack() as stack:
         try:
-            root = bundle.resolve() if (bundle / CONFIG).is_file() else _unpack(bundle, stack)
+            root = real_path(bundle) if (bundle / CONFIG).is_file() else _unpack(bundle, stack)
         except _BROKEN as error:
             raise VerificationError(
                 f"{bundle} is not a complete web bundle",

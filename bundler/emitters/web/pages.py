@@ -11,6 +11,7 @@ from typing import Any
 from bundler.devices.contract import Device
 from bundler.emitters.web.package import OpenPackage
 from bundler.execution.temporary import temporary_folder
+from bundler.model.paths import real_path
 from bundler.support.data import data_root
 
 
@@ -20,7 +21,7 @@ def put_pages(device: Device, package: OpenPackage, task: Mapping[str, Any]) -> 
     one another; it lasts as long as the block.
     """
     with temporary_folder("task") as name:
-        file = Path(name).resolve() / "task.json"
+        file = real_path(Path(name)) / "task.json"
         file.write_text(json.dumps(task), "utf-8")
         device.put(package.root, "/")
         device.put(data_root("templates") / "web" / "_proof")

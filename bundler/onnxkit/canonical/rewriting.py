@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Final
 
-from onnx import FunctionProto, GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto
+from onnx import FunctionProto, GraphProto, ModelProto, NodeProto, ValueInfoProto
 
 from bundler.model.errors import StageError
 from bundler.onnxkit.canonical.walking import Scope, Walk, Walker, formal_inputs, formal_outputs, ordered_subgraphs
@@ -48,8 +48,6 @@ class _Rewriter:
     walker: Walker
     values: _Names
     nodes: _Names
-    tensors: list[TensorProto] = field(default_factory=list)
-    """The initializers of all graphs in canonical order, which is that of the external file."""
 
     def graph(self, graph: GraphProto, outer: Mapping[str, str], *, keep_formals: bool) -> None:
         walk = self.walker.walk(graph)
@@ -109,7 +107,6 @@ class _Rewriter:
             sparse.indices.name = ""
         graph.initializer.sort(key=lambda tensor: rank[tensor.name])
         graph.sparse_initializer.sort(key=lambda sparse: rank[sparse.values.name])
-        self.tensors.extend(graph.initializer)
 
     def _nodes(self, scope: Scope, walk: Walk, names: Mapping[str, str]) -> None:
         for node in walk.order:
@@ -182,8 +179,8 @@ def _clean_model(model: ModelProto) -> None:
     _sort_properties(model.metadata_props)
 
 
-def rewrite_model(model: ModelProto) -> list[TensorProto]:
-    """Bring a model into canonical form in place; returns its initializers in canonical order. Raises `StageError`."""
+def rewrite_model(model: ModelProto) -> None:
+    """Bring a model into canonical form in place. Raises `StageError`."""
     if model.training_info:
         raise StageError("the model contains training information", hint="export the model for inference")
     walker = Walker()
@@ -194,4 +191,3 @@ def rewrite_model(model: ModelProto) -> list[TensorProto]:
     for function in model.functions:
         rewriter.function(function)
     _clean_model(model)
-    return rewriter.tensors

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Final
@@ -13,8 +13,12 @@ from typing import BinaryIO, Final
 from onnx import ModelProto, TensorProto, numpy_helper
 
 from bundler.model.errors import StageError
+from bundler.model.paths import real_path
 from bundler.onnxkit.structure import iterate_graphs, iterate_tensors, tensor_bytes
+from bundler.support.text import format_bytes
 
+PROTOBUF_LIMIT: Final = 2**31 - 1
+"""Limit of one protobuf message in bytes."""
 PAGE_BYTES: Final = 4096
 """Alignment of every external tensor: a page, so that mapping it loads no neighbouring page."""
 WINDOWS_GRANULARITY: Final = 65536
@@ -76,7 +80,7 @@ class DataFolders:
         if location == self.saved.name:
             return self.saved
         path = self.source / location
-        if not path.is_file() or not path.resolve().is_relative_to(self.source.resolve()):
+        if not path.is_file() or not real_path(path).is_relative_to(real_path(self.source)):
             raise StageError(f"the optimised model refers to external data {location!r}, which does not exist")
         return path
 
@@ -172,15 +176,16 @@ def _copy_in_kernel(file: BinaryIO, span: Span) -> bool:
     return True
 
 
-def place_initializers(
-    tensors: Iterable[TensorProto], folders: DataFolders, data_path: Path, threshold: int | None
-) -> None:
-    """Move tensors of `threshold` bytes or more to the file at `data_path`, in the given order, and others into the
-    model. None keeps all in the model. The file is only created if it has contents.
+def place_weights(model: ModelProto, folders: DataFolders, data_path: Path, threshold: int | None) -> None:
+    """Move initializers of the main graph that have `threshold` bytes or more to the file at `data_path`, in their
+    order, and all other tensors into the model. None keeps all in the model. The file is only created if it has
+    contents. Raises `StageError`.
     """
+    embed_nested(model, folders)
     with contextlib.closing(DataFile(data_path)) as out:
-        for tensor in tensors:
-            place_tensor(tensor, folders, out, threshold)
+        for depth, graph in enumerate(iterate_graphs(model)):
+            for tensor in graph.initializer:
+                place_tensor(tensor, folders, out, None if depth else threshold)
 
 
 def place_tensor(tensor: TensorProto, folders: DataFolders, out: DataFile, threshold: int | None) -> None:
@@ -210,9 +215,24 @@ def embed_data(tensor: TensorProto, folders: DataFolders) -> None:
     tensor.ClearField("data_location")
 
 
-def embed_non_initializers(model: ModelProto, folders: DataFolders) -> None:
-    """Embed the data of all tensors other than initializers, which alone may have external data."""
-    initializers = {id(tensor): tensor for graph in iterate_graphs(model) for tensor in graph.initializer}
-    for tensor in iterate_tensors(model):
-        if tensor.data_location == TensorProto.EXTERNAL and id(tensor) not in initializers:
-            embed_data(tensor, folders)
+def embed_nested(model: ModelProto, folders: DataFolders) -> None:
+    """Embed the data of all tensors other than initializers of the main graph, which alone may have external data.
+
+    ONNX Runtime refuses weights of a nested graph (a branch, a loop's body) in a file that is a symbolic link or has
+    a second hard link, as installers make them (1.31). Raises `StageError`.
+    """
+    outer = {id(tensor): tensor for tensor in model.graph.initializer}
+    nested = [
+        tensor
+        for tensor in iterate_tensors(model)
+        if tensor.data_location == TensorProto.EXTERNAL and id(tensor) not in outer
+    ]
+    size = sum(map(tensor_bytes, nested))
+    if size > PROTOBUF_LIMIT:
+        raise StageError(
+            f"the weights in the model's branches and loop bodies have {format_bytes(size)}; they must be in the model "
+            "file, which can hold 2 GB",
+            hint="export the model with these weights in its main graph: branches and loop bodies can read them there",
+        )
+    for tensor in nested:
+        embed_data(tensor, folders)

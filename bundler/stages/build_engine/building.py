@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -20,6 +19,7 @@ from bundler.model.digests import digest_file
 from bundler.model.errors import StageError
 from bundler.onnxkit.placement_facts import LeftNode, left_node, list_left, tidy, tidy_lines
 from bundler.stages.build_engine.profiles import Shapes
+from bundler.support.processes import run_process
 
 _CHILD: Final = Path(__file__).with_name("child.py")
 _MAX_TRIES: Final = 4
@@ -75,15 +75,13 @@ def _run_child(job: Mapping[str, Any], folder: Path, target: Path) -> Any:
     with tempfile.TemporaryDirectory() as scratch:
         place = Path(scratch) / "result.json"
         lines = (job, {"engine": str(target.absolute()), "result": str(place)})
-        done = subprocess.run(
+        done = run_process(
             [sys.executable, "-s", "-P", "-X", "utf8", str(_CHILD), "start"],
-            input="".join(f"{json.dumps(line)}\n" for line in lines),
+            data="".join(f"{json.dumps(line)}\n" for line in lines),
             cwd=folder,
             env=_environment(),
-            capture_output=True,
             encoding="utf-8",
             errors="replace",
-            check=False,
         )
         if done.returncode or not place.is_file():
             raise _describe_crash(done.returncode, done.stderr)

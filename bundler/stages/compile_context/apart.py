@@ -9,13 +9,10 @@ import contextlib
 import importlib.util
 import json
 import signal
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any, Final
 
-_DIE_WITH_PARENT: Final = 1
-"""PR_SET_PDEATHSIG of Linux. Elsewhere, a compiler whose parent died runs to its end."""
 _PACKAGE: Final = "bundler"
 NOTHING_ASSIGNED: Final = "nothing assigned"
 
@@ -23,8 +20,10 @@ NOTHING_ASSIGNED: Final = "nothing assigned"
 def start_compiler(job: dict[str, Any], result: Path) -> dict[str, Any]:
     """The result of a new process for a job; without a result, `crash` says how it ended."""
     message = json.dumps({"job": job, "result": str(result), "package": str(Path(__file__).parents[2])})
+    from bundler.support.processes import run_process  # noqa: PLC0415 - in the new process, importable only later
+
     command = [sys.executable, "-I", "-X", "utf8", str(Path(__file__))]
-    ended = subprocess.run(command, input=message.encode(), check=False)
+    ended = run_process(command, data=message.encode(), stdout=None, stderr=None)
     try:
         found: dict[str, Any] = json.loads(result.read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -42,7 +41,6 @@ def _describe_end(code: int) -> str:
 
 def main() -> None:
     """Run one job in the new process."""
-    _die_with_parent()
     message = json.loads(sys.stdin.buffer.read())
     _make_importable(Path(message["package"]))
     from bundler.model.errors import StageError  # noqa: PLC0415 - importable only now
@@ -69,13 +67,6 @@ def _make_importable(folder: Path) -> None:
     module = importlib.util.module_from_spec(spec)
     sys.modules[_PACKAGE] = module
     spec.loader.exec_module(module)
-
-
-def _die_with_parent() -> None:
-    if sys.platform == "linux":
-        import ctypes  # noqa: PLC0415 - for this alone
-
-        ctypes.CDLL(None).prctl(_DIE_WITH_PARENT, signal.SIGKILL)
 
 
 if __name__ == "__main__":

@@ -12,12 +12,12 @@ from bundler.model.codec import decode, encode
 from bundler.model.errors import UsageError
 from bundler.model.fixing import Fixing
 from bundler.model.stage import Report, StageRequest, StageResult
-from bundler.onnxkit.canonical.tensor_data import DataFolders, embed_non_initializers, place_initializers
+from bundler.onnxkit.canonical.tensor_data import DataFolders, place_weights
 from bundler.onnxkit.fitting import check_shapes
 from bundler.onnxkit.fixed_models import fix_model
 from bundler.onnxkit.node_order import sort_model
 from bundler.onnxkit.signatures import model_signature
-from bundler.onnxkit.structure import has_external_data, iterate_graphs, read_structure
+from bundler.onnxkit.structure import has_external_data, read_structure
 from bundler.stages.fix_dimensions.spec import Facts, Options
 
 ENTRY = "model.onnx"
@@ -63,7 +63,4 @@ def _place_weights(model: ModelProto, source: Path, data: Path) -> None:
     """Small models embed their weights; others get one external file, copied from file to file."""
     external = has_external_data(read_structure(source))
     threshold = _EXTERNAL_THRESHOLD if external or source.stat().st_size > _EMBEDDED_LIMIT else None
-    folders = DataFolders(source, source.parent)
-    initializers = [tensor for graph in iterate_graphs(model) for tensor in graph.initializer]
-    place_initializers(initializers, folders, data, threshold)
-    embed_non_initializers(model, folders)
+    place_weights(model, DataFolders(source, source.parent), data, threshold)

@@ -12,6 +12,7 @@ from typing import Final
 from onnx import TensorProto
 
 from bundler.model.errors import ModelError
+from bundler.model.paths import real_path
 from bundler.onnxkit.elements import element_of_onnx, storage_bytes
 from bundler.onnxkit.placement_facts import limit_lines, tidy
 
@@ -69,7 +70,7 @@ def _location_problem(location: str, folder: Path) -> str | None:
 
 def _file_problem(location: str, folder: Path) -> str | None:
     path = folder / location
-    if path.is_symlink() or not path.resolve().is_relative_to(folder.resolve()):
+    if path.is_symlink() or not real_path(path).is_relative_to(real_path(folder)):
         return f"{location!r} is a symbolic link, or below one, which the ONNX format forbids"
     if not path.is_file():
         return f"{location!r} is missing"

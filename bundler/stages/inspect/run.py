@@ -40,7 +40,7 @@ from bundler.stages.inspect.operators import (
     is_quantized,
 )
 from bundler.stages.inspect.spec import Options
-from bundler.stages.inspect.texts import check_names
+from bundler.stages.inspect.texts import check_names, read_metadata
 
 
 def run(request: StageRequest, report: Report) -> StageResult:
@@ -143,6 +143,7 @@ def _collect(model: ModelProto, path: Path, files: tuple[str, ...], name: str) -
         control_flow=has_control_flow(operators),
         quantized=is_quantized(operators),
         peak_memory_bytes=estimate_peak_memory(model, weight_bytes),
+        metadata=read_metadata(model),
     )
 
 

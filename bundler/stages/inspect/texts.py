@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 from onnx import FunctionProto, GraphProto, ModelProto, NodeProto
 
 from bundler.model.errors import ModelError
+from bundler.model.facts import MAX_METADATA_BYTES, metadata_bytes
 from bundler.onnxkit.structure import iterate_graphs, iterate_nodes, iterate_tensors
 
 MAX_NAME: Final = 16_384
-"""Maximum length of a name in bytes. Exporters join the names of nested modules, up to some hundred."""
+"""Maximum length of a name. Exporters join the names of nested modules: the longest of 105 models in 37 public packages
+has 369 characters (basic-pitch's `nmp.onnx`), the longest key of metadata 23.
+"""
 _MAX_SHOWN: Final = 60
 
 
@@ -28,6 +32,31 @@ def check_names(model: ModelProto) -> None:
             raise ModelError(f"{what} is longer than {MAX_NAME:,} characters", details=details, hint=hint)
 
 
+def read_metadata(model: ModelProto) -> dict[str, str]:
+    """The model's metadata. Raises `ModelError` where they are too long in sum, not UTF-8, or have a key twice: some
+    readers take its first value and others its last.
+    """
+    entries = [(item.key, item.value) for item in model.metadata_props]
+    for key, value in entries:
+        if isinstance(value, bytes):  # protobuf returns a string field that is not UTF-8 as bytes
+            raise _refuse_metadata("a value of the model's metadata is not UTF-8", f"the key is {key[:_MAX_SHOWN]!a}")
+    for key, count in Counter(key for key, _ in entries).items():
+        if count > 1:
+            raise _refuse_metadata("the model's metadata have a key twice", f"the key is {key[:_MAX_SHOWN]!a}")
+    size = metadata_bytes(dict(entries))
+    if size > MAX_METADATA_BYTES:
+        raise _refuse_metadata(
+            f"the model's metadata have {size:,} bytes, and at most {MAX_METADATA_BYTES:,} are carried into a bundle",
+            f"the longest value is that of {max(entries, key=lambda entry: len(entry[1]))[0][:_MAX_SHOWN]!a}",
+        )
+    return dict(entries)
+
+
+def _refuse_metadata(message: str, detail: str) -> ModelError:
+    hint = "correct `metadata_props` of the model, and save it again"
+    return ModelError(message, details=(detail,), hint=hint)
+
+
 def _names(model: ModelProto) -> Iterator[tuple[str, Any]]:
     """Each name with a description of what it names, for an error."""
     for graph in iterate_graphs(model):
@@ -42,7 +71,7 @@ def _names(model: ModelProto) -> Iterator[tuple[str, Any]]:
         yield from _function_names(function)
     yield from _each("the domain of an operator set", (item.domain for item in model.opset_import))
     for item in model.metadata_props:
-        yield from _each("a property of the model", (item.key, item.value))
+        yield "a key of the model's metadata", item.key
 
 
 def _each(what: str, names: Iterable[Any]) -> Iterator[tuple[str, Any]]:

@@ -12,6 +12,7 @@ from bundler.model.errors import StageError, UsageError
 from bundler.stages.measure_metric.archives import file_name, write_archive
 from bundler.stages.measure_metric.samples import Samples
 from bundler.stages.measure_metric.spec import COMMAND_SECONDS
+from bundler.support.processes import run_process
 from bundler.support.text import visible
 
 _MAX_TAIL_BYTES: Final = 65_536
@@ -67,9 +68,7 @@ def _fill(argument: str, folders: Mapping[str, Path]) -> str:
 
 def _run(command: Sequence[str], output: IO[bytes], errors: IO[bytes]) -> int:
     try:
-        done = subprocess.run(
-            command, stdin=subprocess.DEVNULL, stdout=output, stderr=errors, timeout=COMMAND_SECONDS, check=False
-        )
+        done = run_process(command, seconds=COMMAND_SECONDS, stdout=output, stderr=errors)
     except subprocess.TimeoutExpired as error:
         raise StageError(
             f"the metric's command {visible(command[0])} was stopped after {COMMAND_SECONDS:.0f} s",
@@ -79,7 +78,7 @@ def _run(command: Sequence[str], output: IO[bytes], errors: IO[bytes]) -> int:
         why = error.strerror if isinstance(error, OSError) else str(error)
         hint = "it is started without a shell, from the folder that bundler runs in; give the program's path"
         raise StageError(f"the metric's command {visible(command[0])} cannot be started: {why}", hint=hint) from error
-    return done.returncode
+    return int(done.returncode)
 
 
 def _tail(stream: IO[bytes]) -> list[str]:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from onnx import ModelProto
 
-from bundler.onnxkit.canonical.tensor_data import DataFolders, embed_non_initializers
+from bundler.onnxkit.canonical.tensor_data import DataFolders, embed_nested
 from bundler.onnxkit.signatures import LISTED_INITIALIZERS_END, unlist_initializers
 from bundler.onnxkit.structure import read_structure
 
@@ -25,5 +25,5 @@ def link_model(path: Path) -> bytes:
     model = read_structure(path, link=True)
     if has_listed_initializers(model):
         unlist_initializers(model)
-    embed_non_initializers(model, DataFolders(path, path.parent))
+    embed_nested(model, DataFolders(path, path.parent))
     return bytes(model.SerializeToString())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 
 from onnx import ModelProto
@@ -20,6 +21,11 @@ from bundler.stages.optimize.spec import Options
 ENTRY = "model.onnx"
 _EMBEDDED_LIMIT = 1 << 28
 """Size of a model file in bytes from which its weights are treated as external: they are not loaded or written."""
+_FOLDING = "ConstantFolding"
+"""The runtime's name of the optimiser that replaces decided conditions by one of their branches."""
+_NOT_FOLDED = Note(
+    text="constants are not folded ahead of time: ONNX Runtime cannot fold the branches of this model's conditions"
+)
 _LAYOUT_DOMAINS = ("com.microsoft.nchwc", "com.ms.internal.nhwc")
 """Domains of operators with a block size for the building machine's CPU: elsewhere they fail or give wrong outputs."""
 
@@ -30,9 +36,10 @@ def run(request: StageRequest, report: Report) -> StageResult:
     before = read_structure(source)
     report(0.0, "optimising")
     with tempfile.TemporaryDirectory(dir=request.output) as scratch:
-        saved = source
+        saved, notes = source, _notes(before)
         if options.level != "none":
-            saved = _optimize(source, before, Path(scratch) / f"{source.name}.optimised", options)
+            saved = Path(scratch) / f"{source.name}.optimised"
+            notes = (*notes, *_optimize(source, before, saved, options))
         report(0.6, "writing the canonical form")
         target = request.output / ENTRY
         after = canonicalize(
@@ -50,11 +57,15 @@ def run(request: StageRequest, report: Report) -> StageResult:
         "operators": count_operators(after),
         "bytes": sum(path.stat().st_size for path in request.output.iterdir()),
     }
-    return StageResult(facts=facts, entry=ENTRY, notes=_notes(before))
+    return StageResult(facts=facts, entry=ENTRY, notes=notes)
 
 
-def _optimize(source: Path, structure: ModelProto, saved: Path, options: Options) -> Path:
-    """The runtime's own saved model. Its large initializers stay in the source's external data."""
+def _optimize(source: Path, structure: ModelProto, saved: Path, options: Options) -> tuple[Note, ...]:
+    """Write the runtime's own saved model. Its large initializers stay in the source's external data.
+
+    Folding replaces a condition that fixed sizes decide by its branch. Where that breaks the model (inside the branch
+    of another condition, which no call with these sizes takes; in runtimes before 1.28 any), it stays as it is.
+    """
     settings = SessionSettings(
         session={"graph_optimization_level": options.level, "enable_cpu_mem_arena": False},
         session_config={
@@ -66,8 +77,16 @@ def _optimize(source: Path, structure: ModelProto, saved: Path, options: Options
         disabled_optimizers=options.disabled_optimizers,
     )
     large = source.stat().st_size > _EMBEDDED_LIMIT
-    save_through_session(link_model(source) if large or has_listed_initializers(structure) else source, saved, settings)
-    return saved
+    model = link_model(source) if large or has_listed_initializers(structure) else source
+    try:
+        save_through_session(model, saved, settings)
+    except StageError:
+        if not any(node.op_type == "If" for node in iterate_nodes(structure)):
+            raise
+        kept = replace(settings, disabled_optimizers=(*settings.disabled_optimizers, _FOLDING))
+        save_through_session(model, saved, kept)
+        return (_NOT_FOLDED,)
+    return ()
 
 
 def _check(before: ModelProto, after: ModelProto) -> None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ from bundler.onnxkit.quantities import find_quantities
 from bundler.onnxkit.recorded_outputs import Recorded, doubts_of, reference_notes, weakness_notes
 from bundler.onnxkit.running import RunError, RunTimeError, count_lanes, run_in_lanes, run_session
 from bundler.onnxkit.sample_files import open_samples
+from bundler.onnxkit.seeded_inputs import Maker
 from bundler.onnxkit.seeded_sets import SeededModel, make_seeded_set
 from bundler.onnxkit.sessions import REFERENCE, open_session
 from bundler.onnxkit.signatures import model_signature
@@ -44,17 +46,27 @@ _SYNTHETIC = Note(text="the golden set is synthetic: seeded inputs, not real dat
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Inputs:
-    """The inputs: `seed` is None for a user's samples; `sizes` are those of seeded inputs, `tried` the dimensions
-    that the search for them tried. `first_runs` are digests of the outputs of earlier runs.
+    """The inputs: `seed` is None for a user's samples; `sizes` and `shapes` are those of the first seeded ones, `tried`
+    the dimensions that the search for them tried. `first_runs` are digests of the outputs of earlier runs, and `maker`
+    generates plain values for a step of a stream that the model rejects.
     """
 
     samples: Sequence[tuple[str, Mapping[str, Value]]]
     seed: int | None
     sizes: Mapping[str, int] = field(default_factory=dict)
+    shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    maker: Maker | None = None
     notes: tuple[Note, ...] = ()
     tried: tuple[TriedDimension, ...] = ()
     first_runs: Sequence[Mapping[str, bytes]] = ()
     weaknesses: tuple[Weakness, ...] = ()
+
+    @property
+    def replace_values(self) -> Callable[[int], Mapping[str, Value]] | None:
+        """Generates plain values for a step, of seeded ones."""
+        if self.maker is None or self.seed is None:
+            return None
+        return partial(replace(self.maker, plain=True).make, self.seed)
 
     @property
     def values(self) -> list[Mapping[str, Value]]:
@@ -96,7 +108,9 @@ def run(request: StageRequest, report: Report) -> StageResult:
     else:
         inputs = given or _seeded_inputs(seeded, options, report)
     if options.state:
-        samples, first_runs = record_stream(session, inputs.samples, signature, options.state, request.inputs)
+        other = inputs.replace_values
+        stream = inputs.samples, signature, options.state, request.inputs
+        samples, first_runs = record_stream(session, *stream, replace_values=other)
         notes = (*inputs.notes, *describe_large(samples))
         inputs = replace(inputs, samples=samples, first_runs=first_runs, notes=notes)
     found = weaknesses_of(model, structure, signature, inputs.values, inputs.tried)
@@ -216,6 +230,8 @@ def _seeded_inputs(model: SeededModel, options: Options, report: Report) -> _Inp
         samples=samples,
         seed=options.seed,
         sizes=found.sizes,
+        shapes=found.shapes,
+        maker=found.samples[0].maker,
         notes=(_SYNTHETIC, *describe_only_sizes(found.dimensions)),
         tried=found.dimensions,
         first_runs=[sample.first_run for sample in found.samples],
@@ -264,6 +280,7 @@ def _record(
         unstable_outputs=unstable_outputs,
         non_finite_outputs=broken_outputs,
         dimensions=inputs.sizes,
+        shapes=inputs.shapes,
         tried_dimensions=inputs.tried,
         references=tuple(found),
         weaknesses=(*inputs.weaknesses, *doubts_of(found)),

@@ -15,8 +15,9 @@ from bundler.model.state import InitialFile, StateLink
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Facts:
     """What was recorded: `samples` counts them; `dimensions` are sizes of dynamic dimensions in the first seeded
-    inputs, by symbol; `tried_dimensions` are those that the search for seeded inputs tried (none for a user's samples).
-    `initial` are the values from files that a stream begins with, by input.
+    inputs, by symbol, and `shapes` are all of their shapes, by input; `tried_dimensions` are those that the search for
+    seeded inputs tried (none for a user's samples). `initial` are the values from files that a stream begins with, by
+    input.
     """
 
     samples: int
@@ -28,6 +29,7 @@ class Facts:
     references: tuple[ReferenceFigures, ...]
     weaknesses: tuple[Weakness, ...]
     initial: Mapping[str, InitialFile] = field(default_factory=dict)
+    shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
 
 
 SPEC = StageSpec(

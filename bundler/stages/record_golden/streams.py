@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
@@ -45,10 +45,13 @@ def record_stream(
     signature: Signature,
     links: Sequence[StateLink],
     files: Mapping[str, Path],
+    *,
+    replace_values: Callable[[int], Mapping[str, Value]] | None = None,
 ) -> Steps:
     """Run the steps in order, each with the state that the one before gave. Later steps than fit into
-    `MAX_STREAM_BYTES` are left out; `files` are those of initial values, by role. Raises `UsageError` where the model
-    does not run, an initial value does not fit, or a state changes its shape.
+    `MAX_STREAM_BYTES` are left out; `files` are those of initial values, by role. A step that the model rejects gets
+    other values from `replace_values`: a mode (a sampling rate) may need other sizes, and a stream keeps its sizes.
+    Raises `UsageError` where the model does not run, an initial value does not fit, or a state changes its shape.
     """
     ports = {port.name: port for port in signature.inputs}
     initial = {link.input: make_initial(ports[link.input], link, files) for link in links}
@@ -56,18 +59,18 @@ def record_stream(
     samples: list[tuple[str, Mapping[str, Value]]] = []
     digests: list[Mapping[str, bytes]] = []
     size = 0
-    for name, values in steps:
-        inputs = {
-            port.name: {**values, **state}[port.name] for port in signature.inputs if port.name in {**values, **state}
-        }
+    for index, (name, values) in enumerate(steps):
+        inputs = _complete(signature, values, state)
         try:
             outputs = run_session(session, inputs)
         except RunError as error:
-            raise UsageError(
-                f"the original model does not run on the step {name} of the stream",
-                details=(str(error),),
-                hint=_describe_remedy(links),
-            ) from error
+            if replace_values is None:
+                raise _refuse_step(name, error, links) from error
+            inputs = _complete(signature, replace_values(index), state)
+            try:
+                outputs = run_session(session, inputs)
+            except RunError as again:
+                raise _refuse_step(name, again, links) from again
         size += count_bytes(inputs) + count_bytes(outputs)
         if size > MAX_STREAM_BYTES and len(samples) >= LEAST_STEPS:
             break
@@ -77,6 +80,20 @@ def record_stream(
     for link in links:
         _require_growth(link, initial[link.input], state[link.input])
     return samples, digests
+
+
+def _complete(signature: Signature, values: Mapping[str, Value], state: Mapping[str, Value]) -> dict[str, Value]:
+    """The inputs of a step, in the model's order."""
+    given = {**values, **state}
+    return {port.name: given[port.name] for port in signature.inputs if port.name in given}
+
+
+def _refuse_step(name: str, error: RunError, links: Sequence[StateLink]) -> UsageError:
+    return UsageError(
+        f"the original model does not run on the step {name} of the stream",
+        details=(str(error),),
+        hint=_describe_remedy(links),
+    )
 
 
 def _take(link: StateLink, before: Value, after: Value) -> Value:

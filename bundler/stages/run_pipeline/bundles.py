@@ -134,6 +134,16 @@ class Stream:
 
 
 def _make_outputs(names: Mapping[str, str]) -> Any:
+    """The class of outputs, which has them by the names in the model, too, as the loader's."""
+    positions = {name: place for place, name in (*enumerate(names), *enumerate(names.values()))}
+
+    def find(outputs: tuple[Any, ...], key: Any) -> Any:
+        return tuple.__getitem__(outputs, positions[key] if isinstance(key, str) else key)
+
+    return type("Outputs", (_make_tuple(names),), {"__slots__": (), "__getitem__": find})
+
+
+def _make_tuple(names: Mapping[str, str]) -> Any:
     return NamedTuple("Outputs", [(name, Any) for name in names])
 
 

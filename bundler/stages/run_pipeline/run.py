@@ -23,6 +23,8 @@ from bundler.support.text import visible
 MAX_DIFFERENCES: Final = 5
 """Differences that the facts name."""
 
+_MISSING: Final = 'name its package in the project file: pipeline = { …, requires = ["PACKAGE"] }'
+
 Answer = Callable[[Bundle, Path], Any]
 
 
@@ -37,7 +39,7 @@ def run(request: StageRequest, report: Report) -> StageResult:
     original = open_bundle(options.components, request.inputs, "original", as_given=True)
     shipped = open_bundle(options.components, request.inputs, "model", as_given=False)
     tolerance = Tolerance(absolute=options.absolute, relative=options.relative)
-    with open_function(file, options.entry) as function:
+    with open_function(file, options.entry, _MISSING) as function:
         answer: Answer = partial(_answer, function, file)
         _check_repeatable(answer, file, original, samples[0])
         answered = tuple(_answer_all(answer, original, shipped, samples, report))
@@ -69,7 +71,7 @@ def _answer_all(
 
 
 def _answer(function: Callable[[Bundle, Any], Any], file: Path, bundle: Bundle, sample: Path) -> Any:
-    with report_user_errors(file):
+    with report_user_errors(file, missing=_MISSING):
         found = function(bundle, read_sample(sample))
         answer = read_answer(found)  # calls methods of what the function returned
     if answer is None:
@@ -138,7 +140,7 @@ def _measure(file: Path, entry: str, answered: Sequence[Answered], facts: Facts)
     swapped = [
         replace(one, answer=answered[find_opposite(place, count)].reference) for place, one in enumerate(answered)
     ]
-    with open_function(file, entry) as metric:
+    with open_function(file, entry, _MISSING) as metric:
         value, at_best = call_metric(metric, file, answered), call_metric(metric, file, best)
         notes = check_metric(lambda: call_metric(metric, file, swapped), at_best, count)
     return replace(facts, value=value, reference=at_best), notes

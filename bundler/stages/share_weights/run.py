@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -14,9 +14,8 @@ from onnx import ModelProto, TensorProto
 from bundler.model.codec import decode, encode
 from bundler.model.errors import StageError
 from bundler.model.stage import Report, StageRequest, StageResult
-from bundler.onnxkit.canonical.tensor_data import DataFile, DataFolders, embed_non_initializers, place_tensor
-from bundler.onnxkit.canonical.writing import PROTOBUF_LIMIT
-from bundler.onnxkit.structure import external_names, iterate_graphs, iterate_nodes, read_structure
+from bundler.onnxkit.canonical.tensor_data import PROTOBUF_LIMIT, DataFile, DataFolders, embed_nested, place_tensor
+from bundler.onnxkit.structure import external_names, iterate_nodes, read_structure
 from bundler.stages.share_weights.checking import check_same, read_span
 from bundler.stages.share_weights.spec import Facts, Options, SharedModel
 
@@ -26,8 +25,8 @@ Identity = tuple[int, tuple[int, ...], int, str]
 
 @dataclass(frozen=True, slots=True)
 class _Model:
-    """A model's structure, with its weights linked to their files. `weights` are its initializers of the threshold's
-    size and more, `identities` those of them that may be equal to another model's, by position.
+    """A model's structure, with its weights linked to their files. `weights` are the main graph's initializers of the
+    threshold's size and more, `identities` those of them that may be equal to another model's, by position.
     """
 
     path: Path
@@ -67,7 +66,7 @@ def _open(path: Path, threshold: int) -> _Model | None:
     if beside != files or any(node.op_type == "EPContext" for node in iterate_nodes(plain)):
         return None
     proto, folders = read_structure(path, link=True), DataFolders(path, path.parent)
-    spans = ((tensor, read_span(tensor, folders)) for graph in iterate_graphs(proto) for tensor in graph.initializer)
+    spans = ((tensor, read_span(tensor, folders)) for tensor in proto.graph.initializer)
     weights = tuple(tensor for tensor, span in spans if span is not None and span.length >= threshold)
     return _Model(path, proto, folders, weights)
 
@@ -132,18 +131,11 @@ def _find_homes(
 
 def _write_model(model: _Model, target: Path, homes: Mapping[int, DataFile], options: Options) -> SharedModel:
     with contextlib.closing(DataFile(target.with_name(f"{target.name}.data"))) as own:
-        for tensor in _linked(model):
-            place_tensor(tensor, model.folders, homes.get(id(tensor), own), options.threshold)
-    embed_non_initializers(model.proto, model.folders)
+        for tensor in model.proto.graph.initializer:
+            if tensor.data_location == TensorProto.EXTERNAL:  # small ones stay as they are
+                place_tensor(tensor, model.folders, homes.get(id(tensor), own), options.threshold)
+    embed_nested(model.proto, model.folders)
     if model.proto.ByteSize() > PROTOBUF_LIMIT:
         raise StageError("the model without its weights is larger than the 2 GB that one ONNX file can hold")
     target.write_bytes(model.proto.SerializeToString(deterministic=True))
     return SharedModel(entry=target.name, files=(target.name, *external_names(model.proto)))
-
-
-def _linked(model: _Model) -> Iterator[TensorProto]:
-    """The initializers whose bytes are in a file; small ones stay as they are."""
-    for graph in iterate_graphs(model.proto):
-        for tensor in graph.initializer:
-            if tensor.data_location == TensorProto.EXTERNAL:
-                yield tensor

@@ -1,5 +1,7 @@
 package bundler.loader
 
+import java.util.Collections
+
 /** The schema of `runtime.json` that this loader reads. */
 internal const val SCHEMA: Long = 4
 
@@ -94,6 +96,7 @@ internal class ComponentConfig(data: JsonObject) {
     val unstableOutputs = data.texts("unstable_outputs").toSet()
     val state = data.objects("state").map(::StateLink)
     val preprocessing = data.childOrNull("preprocessing")
+    val metadata: Map<String, String> = Collections.unmodifiableMap(data.childOrNull("metadata")?.asTexts() ?: emptyMap())
 }
 
 /** The whole of `runtime.json`. */

@@ -34,6 +34,12 @@ public class LoadedModel internal constructor(
     /** Its outputs, in the order in which they are returned. */
     public val outputs: List<Port> get() = component.outputs
 
+    /**
+     * The metadata of the original model, such as a recogniser's alphabet or a detector's classes: text that whoever made
+     * the model wrote.
+     */
+    public val metadata: Map<String, String> get() = component.metadata
+
     /** Whether it has state: then [stream] goes on from call to call. */
     public val hasState: Boolean get() = component.state.isNotEmpty()
 

@@ -10,12 +10,16 @@ import subprocess
 import zipfile
 from pathlib import Path
 
+import onnx
 import pytest
 
 from tests.support import models
+from tests.support.altered_bundles import renew_digest
 from tests.support.command_line import CommandLine
 from tests.support.kotlin import compile_java, compile_sources, fetch_runtime, find_java, run_java
 from tests.support.recurrent_models import make_gru
+
+METADATA = {"classes": "\u4e00$x\n\0", "__proto__": "*/ \u2028", "": ""}
 
 
 @pytest.fixture(scope="module")
@@ -23,7 +27,9 @@ def built(bundler: CommandLine, tmp_path_factory: pytest.TempPathFactory) -> dic
     """Two models in one bundle, one of them with state: verified while it was built."""
     fetch_runtime(bundler.cache)
     folder = tmp_path_factory.mktemp("jar")
-    image = models.save(models.cnn(batch=1), folder, "cnn.onnx")
+    model = models.cnn(batch=1)
+    onnx.helper.set_model_props(model, METADATA)
+    image = models.save(model, folder, "cnn.onnx")
     sound = models.save(make_gru(), folder, "gru.onnx")
     document = bundler.run(
         *("build", f"detect={image}", f"hear={sound}", "--bundle", "senses", "--state", "hear:h0=hn"),
@@ -109,6 +115,8 @@ fun main() {
             println("steps ${answers.size}, state ${stream.state.keys}")
             stream.reset()
         }
+        println("metadata ${bundle.detect.metadata.map { (key, value) -> "$key=${value.map { it.code }}" }.sorted()}")
+        println("of the other ${bundle.hear.metadata}")
     }
 }
 """
@@ -122,7 +130,11 @@ def test_a_stream_is_typed(jar: Path, bundler: CommandLine, tmp_path: Path) -> N
     (tmp_path / "Step.kt").write_text(STREAM % shape[1], "utf-8")
     compile_sources(bundler.cache, (tmp_path / "Step.kt",), libraries(jar), tmp_path / "classes")
     path = os.pathsep.join(map(str, (tmp_path / "classes", *libraries(jar))))
-    assert "steps 3, state [h0]" in run_java(("-cp", path, "StepKt"))
+    said = run_java(("-cp", path, "StepKt"))
+    assert "steps 3, state [h0]" in said
+    told = sorted(f"{key}={[ord(char) for char in value]}" for key, value in METADATA.items())
+    assert f"metadata [{', '.join(told)}]" in said
+    assert "of the other {}" in said
 
 
 def test_maven_takes_it_with_its_pom(jar: Path, tmp_path: Path) -> None:
@@ -167,6 +179,27 @@ def test_an_altered_model_is_found_by_verify_and_by_the_loader(jar: Path, bundle
     done = subprocess.run((find_java(), "-jar", str(altered), "info"), capture_output=True, text=True, check=False)
     assert done.returncode == 3
     assert "does not match its checksum" in done.stderr
+
+
+@pytest.mark.filterwarnings("ignore:Duplicate name")
+def test_a_jar_that_was_sealed_again_holds_each_file_once(jar: Path, bundler: CommandLine, tmp_path: Path) -> None:
+    copy = tmp_path / "copy"
+    shutil.copytree(jar.parent, copy)
+    altered = copy / jar.name
+    with zipfile.ZipFile(altered, "a") as archive:
+        name = next(name for name in archive.namelist() if name.endswith("/runtime.json"))
+        archive.writestr(name, archive.read(name))
+    renew_digest(copy, altered)
+    assert f"entry {name!r}: there twice" in bundler.run("verify", copy).expect(8).err
+
+
+def test_a_pom_that_declares_entities_is_refused(jar: Path, bundler: CommandLine, tmp_path: Path) -> None:
+    copy = tmp_path / "copy"
+    shutil.copytree(jar.parent, copy)
+    pom = copy / f"{jar.stem}.pom"
+    pom.write_text(pom.read_text("utf-8").replace("<project", '<!DOCTYPE p [<!ENTITY x "y">]>\n<project', 1), "utf-8")
+    renew_digest(copy, pom)
+    assert "declares a document type" in bundler.run("verify", copy).expect(8).err
 
 
 def test_the_runtime_is_that_of_this_system_alone(jar: Path) -> None:

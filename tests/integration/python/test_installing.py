@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import os
 import subprocess
 import sys
+import sysconfig
+import tempfile
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,14 +21,17 @@ from bundler.emitters.python.emitter import EMITTER
 from bundler.emitters.python.layout import read_layout
 from bundler.emitters.python.wheelhouse import gather_locked
 from bundler.environments.interpreters import find_interpreter
+from bundler.environments.tools import find_uv
 from bundler.model.errors import VerificationError
 from bundler.model.events import ignore
 from bundler.profiles.resolve import resolve_target
 from tests.integration.python.packages import write_package
 from tests.support import models
 from tests.support.bundles import make_request
+from tests.support.command_line import PROGRAM
 
 HERE = f"{sys.version_info.major}.{sys.version_info.minor}"
+SITE = sysconfig.get_path("purelib")
 TOO_OLD = "{} requires Python 3.11 or newer; this is Python 3."
 ONE_PYTHON = (f"python.versions=['{HERE}']",)
 
@@ -101,6 +109,89 @@ def test_what_does_not_install_is_not_called_executed(
     with pytest.raises(VerificationError, match="does not install as its README says") as caught:
         EMITTER.prove(ProofRequest(bundle=bundle, cache_root=request_.environments.root, listener=ignore))
     assert caught.value.details
+
+
+@pytest.mark.parametrize(
+    ("code", "reason"),
+    [
+        ("if os.path.islink(__file__): raise OSError('a link')", "not opened from symbolic links: OSError: a link"),
+        ("if os.stat(__file__).st_nlink == 1: raise OSError('one')", "not opened from copies: OSError: one"),
+        ("open(__file__ + '.log', 'w').close()", "it writes into its own folder"),
+    ],
+)
+def test_a_bundle_that_one_installation_cannot_open_is_not_verified(
+    request_: EmitRequest, tmp_path: Path, code: str, reason: str
+) -> None:
+    bundle = emit(request_, tmp_path, "dir")
+    with (bundle / "tiny_cnn" / "__init__.py").open("a", encoding="utf-8") as module:
+        module.write(f"import os\n{code}\n")
+    proof, *_ = EMITTER.prove(ProofRequest(bundle=bundle, cache_root=request_.environments.root, listener=ignore))
+    assert proof.passed is False, proof.reason
+    assert reason in proof.reason
+
+
+@pytest.mark.parametrize("format_", ["dir", "wheel"])
+def test_the_proof_opens_a_bundle_from_each_installation(request_: EmitRequest, tmp_path: Path, format_: str) -> None:
+    bundle = emit(request_, tmp_path, format_)
+    proof, *_ = EMITTER.prove(ProofRequest(bundle=bundle, cache_root=request_.environments.root, listener=ignore))
+    assert proof.passed
+    assert "run from hard links; also opened from copies, symbolic links, a read-only folder" in proof.reason
+
+
+@pytest.fixture(scope="module")
+def branches_wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A bundle as it is built, of a model with large weights inside and outside of branches."""
+    folder = tmp_path_factory.mktemp("branches")
+    model = models.save(models.branch_weights(size=1 << 19), folder)
+    options = ("--target", "linux-x64", "--format", "wheel", "--python", HERE, "--no-prove", "-o", str(folder / "out"))
+    subprocess.run([PROGRAM, "build", str(model), *options], check=True, capture_output=True)
+    return next((folder / "out").rglob("*.whl"))
+
+
+@pytest.mark.parametrize("mode", ["copy", "hardlink", "symlink"])
+def test_weights_in_branches_open_from_each_installation_of_uv(branches_wheel: Path, tmp_path: Path, mode: str) -> None:
+    rules = ("--no-deps", "--offline", "--no-config", "--cache-dir", str(tmp_path / "cache"), "--link-mode", mode)
+    command = [
+        str(find_uv()),
+        "pip",
+        "install",
+        "--quiet",
+        *rules,
+        "--target",
+        str(tmp_path / "site"),
+        str(branches_wheel),
+    ]
+    subprocess.run(command, check=True)
+    data = next((tmp_path / "site").rglob("*.onnx.data"))
+    assert {"copy": data.stat().st_nlink == 1, "hardlink": data.stat().st_nlink > 1, "symlink": data.is_symlink()}[mode]
+    _run_self_test(tmp_path / "site", {})
+
+
+@pytest.mark.skipif(os.name == "nt" or os.geteuid() != 0, reason="only an administrator can be another user")
+def test_another_user_opens_a_wheel_that_was_unzipped(branches_wheel: Path) -> None:
+    with tempfile.TemporaryDirectory(dir="/tmp") as name:
+        Path(name).chmod(0o755)
+        with zipfile.ZipFile(branches_wheel) as archive:
+            archive.extractall(Path(name))
+        nobody = {"user": 65534, "group": 65534, "extra_groups": ()}
+        _run_self_test(Path(name), nobody, _find_python_of_others(nobody))
+
+
+def _find_python_of_others(rights: dict[str, Any]) -> str:
+    for python in (sys.executable, f"/usr/bin/python{HERE}"):
+        with contextlib.suppress(OSError):
+            command = [python, "-c", "import onnxruntime"]
+            if subprocess.run(command, cwd="/", env={"PYTHONPATH": SITE}, check=False, **rights).returncode == 0:
+                return python
+    pytest.skip("another user cannot start a Python of this version with the runtime")
+
+
+def _run_self_test(site: Path, rights: dict[str, Any], python: str = sys.executable) -> None:
+    package = next(path.name for path in site.iterdir() if (path / "payload").is_dir())
+    environment = {"PATH": os.defpath, "PYTHONPATH": f"{site}:{SITE}", "PYTHONDONTWRITEBYTECODE": "1"}
+    command = [python, "-m", package, "self-test"]
+    done = subprocess.run(command, cwd="/", env=environment, capture_output=True, text=True, check=False, **rights)
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_an_older_python_is_refused_by_the_metadata_alone(request_: EmitRequest, tmp_path: Path, fresh: Path) -> None:

@@ -14,6 +14,8 @@ from types import ModuleType
 from typing import Any
 
 import numpy as np
+import onnx
+import onnx.parser
 import onnxruntime
 import pytest
 
@@ -21,7 +23,7 @@ from bundler.emitters.contract import EmitRequest
 from bundler.model.runtime import Compatibility, ProviderEntry
 from tests.integration.python.packages import Package, imported, write_package
 from tests.support import models
-from tests.support.bundles import make_variant, model_artifact, model_outcome, with_variants
+from tests.support.bundles import make_request, make_variant, model_artifact, model_outcome, with_variants
 
 
 def an_image(batch: int = 2) -> np.ndarray:
@@ -42,6 +44,37 @@ class TestRunning:
         outputs = module.Model().run(image=an_image())
         assert outputs._fields == ("scores",)
         np.testing.assert_allclose(outputs.scores, plain.run(None, {"image": an_image()})[0], atol=1e-6)
+
+    @pytest.mark.quick
+    def test_scalars_of_numpy_are_taken_and_outputs_have_the_models_names_too(self, tmp_path: Path) -> None:
+        text = (
+            '<ir_version: 8, opset_import: ["" : 17]> scaled (int64 n, float[k] x) => (float[k] y, float[k] z)'
+            "{ c = Cast<to = 1>(n) y = Mul(x, c) z = Add(x, c) }"
+        )
+        model = onnx.parser.parse_model(text)
+        for port, name in zip(model.graph.output, ("a/scale_0.tmp_1", "a_scale_0_tmp_1"), strict=True):
+            model.graph.node[1 if port.name == "y" else 2].output[0] = port.name = name
+        request = make_request(model, tmp_path, name="scaled")
+        with imported(write_package(request, tmp_path / "package")) as module:
+            opened = module.Model()
+            x = np.ones(2, np.float32)
+            for _ in range(2):
+                for five in (np.int64(5), np.asarray(5), np.array([5])[0]):
+                    outputs = opened.run(n=five, x=x)
+                    assert opened.run_named({"n": five, "x": x})["a/scale_0.tmp_1"].tolist() == [5, 5]
+                    assert outputs[0] is outputs["a/scale_0.tmp_1"]
+                    assert outputs["a/scale_0.tmp_1"].tolist() == [5, 5]
+                    assert outputs["a_scale_0_tmp_1"].tolist() == [6, 6]  # the model's own name comes first
+                    assert outputs[-1] is outputs["a_scale_0_tmp_1_"] is outputs.a_scale_0_tmp_1_
+                    assert (
+                        [value.tolist() for value in outputs] == [[5, 5], [6, 6]] == [list(one) for one in outputs[:]]
+                    )
+            with pytest.raises(KeyError, match="no output is named 'y'; they are a_scale_0_tmp_1, "):
+                outputs["y"]
+            with pytest.raises(module.InputError, match="has type int32, the model requires int64"):
+                opened.run(n=np.int32(5), x=x)
+            with pytest.raises(module.InputError, match="is not a NumPy array"):
+                opened.run(n=5, x=x)
 
     def test_self_test_passes(self, module: ModuleType) -> None:
         result = module.Model().self_test()

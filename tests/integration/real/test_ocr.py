@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import importlib
+import json
 import shutil
 import sys
 from collections.abc import Iterator
@@ -35,11 +36,14 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     shutil.copytree(EXAMPLES / "ocr", found)
     run_python(Path(sys.executable), [EXAMPLES / "ocr" / "fetch_models.py", found])
     run_python(Path(sys.executable), [found / "draw_pages.py", found / "pages"])
+    run_python(Path(sys.executable), [found / "make_samples.py", found / "pages", found / "samples"])
     return found
 
 
 def measure(folder: Path) -> int:
-    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+    """The bytes of a bundle without its samples, which the user chooses."""
+    files = (path for path in folder.rglob("*") if path.is_file() and "golden" not in path.parts)
+    return sum(path.stat().st_size for path in files)
 
 
 @pytest.fixture(scope="module")
@@ -51,6 +55,16 @@ def their_lines(shared: Path, folder: Path) -> dict[str, list[list[object]]]:
     return ask_original(original, ORIGINAL, pages)
 
 
+def check_proof(bundle: Path) -> None:
+    """Every output of every model was compared, on real data; the pipeline's own packages are named."""
+    manifest = json.loads((bundle / "bundle.json").read_text("utf-8"))
+    assert manifest["proof"]["level"] == "executed"
+    golden = [component["golden"] for component in manifest["components"]]
+    assert [(one["inputs"], one["samples"]) for one in golden] == [("samples", 9)] * 3
+    assert not [output for one in golden for output in one["outputs"] if output["unjudged"]]
+    assert [record["requires"] for record in manifest["pipeline"]] == [["Pillow>=11"]]
+
+
 @pytest.mark.quick
 def test_the_bundle_reads_what_the_original_package_reads(
     warm: CommandLine, folder: Path, their_lines: dict[str, list[list[object]]]
@@ -58,6 +72,8 @@ def test_the_bundle_reads_what_the_original_package_reads(
     here = CommandLine(cache=warm.cache, env=warm.env, cwd=folder)
     built = here.run("build", "--python", HERE, timeout=600).expect(0)
     assert "pipeline.py:run answered as with the original models on 3 of 3 samples" in built.out
+    check_proof(folder / "dist" / "ocr-linux-x64")
+    here.run("bench", "dist/ocr-linux-x64", "--pipeline", "pages", "--seconds", "0.5").expect(0)
     pages = sorted((folder / "pages").glob("*.png"))
     said = run_python(Path(sys.executable), [folder / "pipeline.py", folder / "dist" / "ocr-linux-x64", *pages])
     ours = {str(page): [] for page in pages}

@@ -89,6 +89,9 @@ def test_a_device_says_what_to_know_and_what_people_call_it(name):
         ("iPhone 15 Pro Max", ["iphone-15-pro"]),
         ("MI300X", ["amd-mi300"]),
         ("Rock 5B", ["rockchip-rk3588"]),
+        ("RX 7900 XT", ["amd-7900xtx-windows", "amd-7900xtx-linux"]),
+        ("RX 9070 XT", []),
+        ("Ascend 910", []),
     ],
 )
 def test_a_device_is_found_by_what_people_call_it(called, meant):

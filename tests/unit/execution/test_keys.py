@@ -107,7 +107,7 @@ def test_the_digest_of_a_stages_sources_covers_what_it_imports() -> None:
         "bundler/model/codec.py",
         "bundler/model/errors.py",
         "bundler/execution/worker.py",
-        "bundler/execution/disk.py",
+        "bundler/support/disk.py",
     } <= names
     assert "bundler/execution/executor.py" not in names
     assert "tests/support/stages_faults/crash/run.py" not in names

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from bundler.execution.cache import open_cache
 from bundler.execution.executor import Executor
 from bundler.execution.records import parse_record, render_record
+from bundler.execution.remote import RemoteStore
 from bundler.execution.signing import read_key, sign, unsign
 from bundler.execution.sources import digest_source
 from bundler.model.cache import CacheChoice
@@ -180,6 +181,43 @@ def test_without_a_key_a_shared_cache_is_neither_read_nor_written(team: list[Mac
         f"the shared cache {two.url} is not used, because there is no key to verify it with: set BUNDLER_CACHE_KEY or "
         "BUNDLER_CACHE_KEY_FILE to the key of those who write it"
     )
+
+
+def test_whoever_has_a_warm_local_cache_sends_what_the_shared_one_lacks(team: list[Machine], shared: Path) -> None:
+    one, two, _ = team
+    steps = (step("grow", add="1"), step("count", "grow"))
+    one.key = None
+    one.build(*steps)
+    assert not shared.exists()
+    one.key = KEY
+    assert all(outcome.cached for outcome in one.build(*steps).values())
+    assert all(outcome.cached for outcome in two.build(*steps).values())
+    assert two.warnings == []
+
+
+def test_what_the_shared_cache_has_is_looked_for_and_not_read_or_sent_again(
+    team: list[Machine], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, *_ = team
+    steps = (step("grow", add="1"), step("count", "grow"))
+    one.build(*steps)
+    looks: list[str] = []
+    lacks = RemoteStore.lacks
+    monkeypatch.setattr(RemoteStore, "lacks", lambda self, key, warn: looks.append(key) or lacks(self, key, warn))
+    monkeypatch.setattr(RemoteStore, "_read_chunks", lambda *_: pytest.fail("it was read"))
+    monkeypatch.setattr(RemoteStore, "_push", lambda *_: pytest.fail("it was sent"))
+    outcomes = one.build(*steps)
+    assert looks == [outcome.key for outcome in outcomes.values()]
+    assert one.warnings == []
+
+
+def test_a_missing_key_is_warned_of_although_all_is_in_the_local_cache(team: list[Machine]) -> None:
+    one, *_ = team
+    one.build(step("count"))
+    one.key = None
+    assert one.build(step("count"), readonly=True)["count"].cached
+    (warning,) = one.warnings
+    assert "there is no key to verify it with" in warning
 
 
 def test_a_readonly_shared_cache_is_read_and_not_written(team: list[Machine], shared: Path) -> None:

@@ -264,6 +264,7 @@ def test_code_of_the_users_own_runs_outside_and_is_reported(
     with Executor(cache, sandbox=sandbox) as executor:
         executor.execute((step("dice", ask=str(private)),), sources, Reporter(reported.append, "x"))
     texts = [event.note.text for event in reported if isinstance(event, Message)]
+    assert [event.note.level for event in reported if isinstance(event, Message)] == ["safety"]
     assert texts == ["dice calls your own code, which runs outside the sandbox, and so do the models that it opens"]
 
 

@@ -60,12 +60,17 @@ def make_pipe(data: Path) -> None:
     os.mkfifo(data)
 
 
+def link_to_itself(data: Path) -> None:
+    data.unlink()
+    data.symlink_to(data.name)
+
+
 def test_an_original_model_is_recalled(model: Path, workspace: Workspace) -> None:
     inspect(model, workspace)
     assert inspect(model, workspace)
 
 
-@pytest.mark.parametrize("spoil", [cut, Path.unlink, link, link_hard, make_endless, make_pipe])
+@pytest.mark.parametrize("spoil", [cut, Path.unlink, link, link_hard, make_endless, make_pipe, link_to_itself])
 def test_a_warm_cache_says_what_a_cold_one_says(
     model: Path, workspace: Workspace, tmp_path: Path, spoil: Callable[[Path], None]
 ) -> None:

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
-from bundler.pipeline.package_names import warn_of_same_packages
-from bundler.pipeline.requests import BuildRequest
+import pytest
+
+from bundler.pipeline.package_names import identify_package, warn_of_no_name, warn_of_same_packages
+from bundler.pipeline.requests import BuildRequest, bundle_name, profile_overrides
+from bundler.profiles.resolve import resolve_target
 
 
 def warn(*targets: str, package_format: str | None = "wheel", name: str | None = None, project: str = "") -> list[str]:
@@ -35,3 +39,22 @@ def test_packages_that_are_distinguished_or_that_no_index_takes_are_none() -> No
     assert warn("linux-x64", "intel-xeon", package_format=None) == []
     assert warn("linux-x64", "intel-xeon", package_format="files") == []
     assert warn("linux-x64") == []
+
+
+@pytest.mark.parametrize(
+    ("model", "changes", "named"),
+    [
+        ("model.onnx", {}, "--name NAME names bundle and package, --package-name NAME the package"),
+        ("Model.onnx", {"project": "bundler.toml"}, 'name = "NAME" in bundler.toml names bundle and package'),
+        ("model.onnx", {"name": "model"}, ""),
+        ("model.onnx", {"package_name": "acme"}, ""),
+        ("resnet.onnx", {}, ""),
+        ("model.onnx", {"format": "files"}, ""),
+    ],
+)
+def test_a_package_that_is_called_model_is_warned_of(model: str, changes: dict[str, Any], named: str) -> None:
+    request = BuildRequest(model=Path(model), target="linux-x64", **changes)
+    profile = resolve_target(request.target, profile_overrides(request))
+    identity = identify_package(request, bundle_name(request), profile)[1]
+    warnings = warn_of_no_name(request, bundle_name(request), identity)
+    assert [named in text for text in warnings] == [True] * bool(named)

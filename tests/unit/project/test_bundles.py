@@ -62,6 +62,21 @@ def test_a_bundle_of_the_file_is_one_request_for_each_target(tmp_path: Path) -> 
             'name = "ocr"\npipeline = { python = "pipeline.py", samples = "." }',
             "bundler.toml:[0-9]+: 'pipeline.py' does not name a function",
         ),
+        *(
+            (
+                'name = "ocr"',
+                f'name = "ocr"\npipeline = {{ python = "p.py:run", samples = ".", requires = ["{text}"] }}',
+                rf"bundler.toml:[0-9]+: bundles\[0\].pipeline.requires: {problem}",
+            )
+            for text, problem in (
+                ("Pil low", "Pil low is not a requirement"),
+                ("--index-url=evil", "--index-url=evil is not a requirement"),
+                (r"Pillow\n--index-url=evil", "Pillow.+ is not a requirement"),
+                ("Pillow @ file:///etc/passwd", "Pillow is given by an address"),
+                ("onnxruntime-gpu", "remove onnxruntime-gpu: the bundle brings its own runtime"),
+                ("x" * 5000, "x+ is not a requirement"),
+            )
+        ),
         ('path = "rec.onnx"', "", r"bundler.toml:12: bundles\[0\].models.read.path: is missing"),
     ],
 )

@@ -1,17 +1,22 @@
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 
+import onnxruntime
 import pytest
 
+from bundler.environments.lockfiles import parse_lock, shipped_lock
 from bundler.environments.registry import Environments
 from bundler.model.attempts import Attempt, Frontier, RecordedChoice
-from bundler.model.errors import UsageError
-from bundler.pipeline.requests import BuildRequest
+from bundler.model.errors import EnvironmentMissingError, UsageError
+from bundler.pipeline.requests import BuildRequest, PipelineRequest, combine_requests
 from bundler.project.load import LoadedProject
 from bundler.project.lock import LockFile, read_lock, write_lock
 from bundler.project.pinning import needed_locks, pin_project
 from bundler.project.schema import Project
+
+HOST_LOCK = f"python-runtime-onnxruntime-{onnxruntime.__version__}"
 
 
 @pytest.fixture
@@ -40,6 +45,42 @@ def test_everything_that_a_build_downloads_is_pinned(tmp_path: Path) -> None:
     request = request_for("linux-x64", overrides=("optimization.simplifier=onnxscript",))
     simplified = needed_locks([request], environments)
     assert "onnxscript" in simplified
+
+
+def request_with(requires: tuple[str, ...]) -> BuildRequest:
+    """Of two models, with a pipeline that requires packages."""
+    parts = {"one": request_for("linux-x64"), "two": request_for("linux-x64")}
+    pipeline = PipelineRequest(file=Path("p.py"), entry=":run", samples=Path(), requires=requires)
+    return replace(combine_requests(parts, "pair"), pipeline=pipeline)
+
+
+def test_packages_of_a_pipeline_are_pinned_and_others_are_others(loaded: LoadedProject, tmp_path: Path) -> None:
+    request = request_with(("iniconfig>=2", "numpy"))
+    (wanted, judged), pins = sorted(name_pipeline_locks(request)), HOST_LOCK
+    assert judged.startswith(f"{wanted}-with-onnx-")
+    pin(loaded, tmp_path, request)
+    found = read_lock(loaded.lock_path)
+    assert found is not None
+    held, both = (parse_lock(name, found.environments[name]) for name in (wanted, judged))
+    runtime = shipped_lock(pins)
+    assert runtime is not None
+    assert {pin.name for pin in held.pins} - {pin.name for pin in runtime.pins} == {"iniconfig"}
+    assert set(runtime.pins) <= set(held.pins) <= set(both.pins)
+    assert pin(loaded, tmp_path, request, locked=True) == ()
+    with pytest.raises(UsageError) as caught:
+        pin(loaded, tmp_path, request_with(("iniconfig>=2.1",)), locked=True)
+    assert len([line for line in caught.value.details if line.endswith("not in the lock")]) == 2
+    assert len([line for line in caught.value.details if line.endswith("no longer needed")]) == 2
+
+
+def test_a_requirement_that_the_runtime_contradicts_is_refused(loaded: LoadedProject, tmp_path: Path) -> None:
+    with pytest.raises(EnvironmentMissingError) as caught:
+        pin(loaded, tmp_path, request_with(("numpy<2",)))
+    assert any("numpy<2" in line for line in caught.value.details)
+
+
+def name_pipeline_locks(request: BuildRequest) -> list[str]:
+    return [name for name in needed_locks([request], Environments(Path())) if name.startswith("pipeline-")]
 
 
 def test_a_lock_is_made_once_and_then_stays_to_the_byte(loaded: LoadedProject, tmp_path: Path) -> None:

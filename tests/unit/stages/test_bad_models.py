@@ -5,6 +5,8 @@ Most of these ended with a library's raw error, or with a result that depended o
 
 from __future__ import annotations
 
+import resource
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -122,12 +124,64 @@ def test_a_name_that_is_not_utf8(tmp_path: Path, kind: str) -> None:
     assert refuse(path).message.endswith("is not UTF-8, which the ONNX format requires")
 
 
-def test_a_property_that_is_not_utf8(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("altered", "message"),
+    [
+        (b"here", "a key of the model's metadata is not UTF-8, which the ONNX format requires"),
+        (b"prop", "a value of the model's metadata is not UTF-8"),
+    ],
+)
+def test_metadata_that_are_not_utf8(tmp_path: Path, altered: bytes, message: str) -> None:
     model = models.cnn()
-    helper.set_model_props(model, {"where": "prop"})
+    helper.set_model_props(model, {"here": "prop"})
     path = write(model, tmp_path)
-    path.write_bytes(path.read_bytes().replace(b"prop", NO_TEXT[:4]))
-    assert refuse(path).message == "a property of the model is not UTF-8, which the ONNX format requires"
+    path.write_bytes(path.read_bytes().replace(altered, NO_TEXT[:4]))
+    assert refuse(path).message == message
+
+
+def make_range(count: int) -> ModelProto:
+    """Numbers up to `count`, which shape inference would compute."""
+    numbers = [helper.make_node("Constant", [], [name], value_int=value) for name, value in (("a", 0), ("b", count))]
+    body = [
+        helper.make_node("Constant", [], ["step"], value_int=1),
+        helper.make_node("Range", ["a", "b", "step"], ["numbers"]),
+        helper.make_node("Cast", ["numbers"], ["y"], to=TensorProto.FLOAT),
+    ]
+    graph = helper.make_graph([*numbers, *body], "range", [], [models.value("y", [None])])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the system has no limit for the data of a process")
+def test_the_estimate_of_memory_is_bounded_itself(tmp_path: Path) -> None:
+    """It took 10 GB, and 45 s."""
+    before = resource.getrlimit(resource.RLIMIT_DATA)
+    facts = call_stage("inspect", tmp_path / "out", {"model": write(make_range(1 << 28), tmp_path)}).facts
+    assert facts["peak_memory_bytes"] is None
+    assert resource.getrlimit(resource.RLIMIT_DATA) == before
+
+
+def test_metadata_are_carried_as_they_are(tmp_path: Path) -> None:
+    """Longer than any name: an alphabet of 18,000 characters."""
+    alphabet = "\n".join(map(chr, range(0x4E00, 0x9000)))
+    metadata = {"character": alphabet, "": "\0\x1b[31m\u2028", "__proto__": "</script>"}
+    model = models.cnn()
+    helper.set_model_props(model, metadata)
+    assert call_stage("inspect", tmp_path / "out", {"model": write(model, tmp_path)}).facts["metadata"] == metadata
+
+
+def test_metadata_are_bounded_in_sum(tmp_path: Path) -> None:
+    model = models.cnn()
+    helper.set_model_props(model, {f"key {index}": "é" * 100_000 for index in range(6)})
+    error = refuse(write(model, tmp_path))
+    assert error.message == "the model's metadata have 1,200,030 bytes, and at most 1,048,576 are carried into a bundle"
+    assert error.details == ("the longest value is that of 'key 0'",)
+
+
+def test_metadata_with_a_key_twice(tmp_path: Path) -> None:
+    model = models.cnn()
+    for value in ("first", "last"):
+        model.metadata_props.add(key="classes", value=value)
+    refuse(write(model, tmp_path))
 
 
 def test_a_name_that_is_too_long(tmp_path: Path) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import onnx
+import onnxruntime
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -12,8 +14,10 @@ from hypothesis import strategies as st
 from bundler.model.errors import StageError
 from bundler.model.gates import check_gate
 from bundler.model.runtime import Gate, Tolerance
+from bundler.onnxkit.canonical import tensor_data
 from bundler.stages.optimize.run import _check
 from tests.support import models
+from tests.support.recurrent_models import make_voice
 from tests.support.stage_calls import call_stage, compare, record
 from tests.unit.stages.shuffling import shuffle
 
@@ -22,6 +26,7 @@ KINDS = [
     models.mlp,
     models.token_encoder,
     models.if_model,
+    models.branch_weights,
     models.loop_model,
     models.local_function,
     models.contrib,
@@ -108,6 +113,29 @@ def test_equal_weights_are_stored_once(tmp_path: Path) -> None:
     assert (tmp_path / "out" / "model.onnx.data").stat().st_size == same.nbytes
 
 
+@pytest.mark.parametrize("level", ["none", "extended"])
+@pytest.mark.parametrize("lay", [os.link, os.symlink])
+def test_weights_in_branches_open_where_installers_make_links(tmp_path: Path, lay, level: str) -> None:
+    """ONNX Runtime maps linked weights of the main graph, and refuses those of nested graphs."""
+    model = models.save_external(models.branch_weights(), tmp_path / "model")
+    call_stage("optimize", tmp_path / "out", {"model": model}, external_threshold=64, level=level)
+    assert sorted(files_of(tmp_path / "out")) == ["model.onnx", "model.onnx.data"]
+    (tmp_path / "installed").mkdir()
+    for path in (tmp_path / "out").iterdir():
+        lay(path, tmp_path / "installed" / path.name)
+    onnxruntime.InferenceSession(tmp_path / "installed" / "model.onnx", providers=["CPUExecutionProvider"])
+
+
+def test_weights_in_branches_that_no_model_file_holds_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tensor_data, "PROTOBUF_LIMIT", 4095)
+    model = models.save_external(models.branch_weights(), tmp_path)
+    with pytest.raises(StageError, match=r"branches and loop bodies have 4 kB") as caught:
+        call_stage("optimize", tmp_path / "out", {"model": model}, external_threshold=64, level="none")
+    assert "in its main graph" in (caught.value.hint or "")
+
+
 @pytest.mark.parametrize("threshold", [None, 64])
 def test_external_and_internal_weights_end_in_the_same_files(tmp_path: Path, threshold: int | None) -> None:
     inside = models.save(models.cnn(), tmp_path / "inside")
@@ -167,3 +195,14 @@ def test_a_lost_input_is_refused() -> None:
 def test_hostile_names_stay_the_interface(tmp_path: Path, name: str) -> None:
     call_stage("optimize", tmp_path / "out", {"model": models.save(models.hostile(name), tmp_path)})
     assert onnx.load(tmp_path / "out" / "model.onnx").graph.input[0].name == name
+
+
+@pytest.mark.parametrize("level", ["basic", "extended"])
+def test_branches_that_do_not_run_at_the_fixed_sizes_do_not_break_the_others(tmp_path: Path, level: str) -> None:
+    model = models.save(make_voice(), tmp_path / "model")
+    call_stage("fix_dimensions", tmp_path / "fixed", {"model": model}, dimensions={"samples": 8})
+    result = call_stage("optimize", tmp_path / "out", {"model": tmp_path / "fixed" / "model.onnx"}, level=level)
+    golden = record(model, tmp_path / "golden", dimensions={"samples": 8})
+    found = compare(tmp_path / "out" / "model.onnx", golden, tmp_path / "compare")
+    assert check_gate(found, Gate(default=Tolerance(absolute=1e-5, relative=1e-5, sqnr_db=90)), ()) == ()
+    assert ["not folded ahead of time" in note.text for note in result.notes] == [True]

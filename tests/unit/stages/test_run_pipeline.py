@@ -33,13 +33,23 @@ class Line:
 def run(bundle, sample):
     values = sample["x"]
     grown = bundle.grow.run(x=values).y
-    found = bundle.sum_up.run(**{"values": grown}).total
+    found = bundle.sum_up.run(**{"values": grown})
+    assert found["all/0.tmp_1"] is found["total"] is found.total is found[0]
+    found = found.total
     return [Line(text="big" if found[0] > 10 else "small", score=float(found[0]))]
 """
 
+TOTAL = "all/0.tmp_1"
+
 
 def write_model(path: Path, text: str) -> Path:
-    onnx.save(onnx.parser.parse_model(text), path)
+    model = onnx.parser.parse_model(text)
+    for port in (*model.graph.output, *model.graph.node):  # a name that the parser of texts cannot read
+        if isinstance(port, onnx.NodeProto):
+            port.output[:] = [name.replace("total", TOTAL) for name in port.output]
+        else:
+            port.name = port.name.replace("total", TOTAL)
+    onnx.save(model, path)
     return path
 
 
@@ -53,7 +63,7 @@ def write_models(folder: Path, factor: float) -> dict[str, Path]:
 
 COMPONENTS = [
     {"name": "grow", "inputs": {"x": "x"}, "outputs": {"y": "y"}},
-    {"name": "sum_up", "inputs": {"values": "values"}, "outputs": {"total": "total"}},
+    {"name": "sum_up", "inputs": {"values": "values"}, "outputs": {"total": TOTAL}},
 ]
 
 
@@ -127,7 +137,7 @@ def test_a_function_that_cannot_be_judged_is_refused(tmp_path: Path, code: str, 
 @pytest.mark.parametrize(
     ("code", "hint"),
     [
-        ("import nowhere_installed", "install the packages that it imports"),
+        ("import nowhere_installed", "name its package in the project file"),
         ("def run(bundle, sample):\n    return 1 / 0", "this is your own code: mend it"),
     ],
 )

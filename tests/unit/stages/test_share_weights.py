@@ -19,9 +19,10 @@ from onnx import ModelProto, TensorProto, helper, numpy_helper
 from bundler.model.codec import decode
 from bundler.model.errors import ModelError, StageError
 from bundler.onnxkit.canonical.tensor_data import LARGE_TENSOR_BYTES, WINDOWS_GRANULARITY
+from bundler.onnxkit.structure import subgraphs
 from bundler.stages.share_weights.checking import check_same
 from bundler.stages.share_weights.spec import Facts
-from tests.support.models import make_model, value
+from tests.support.models import branch_weights, make_model, value
 from tests.support.stage_calls import call_stage
 
 SIDE = 64
@@ -202,3 +203,14 @@ def test_the_check_finds_a_model_that_differs(tmp_path: Path, change: str) -> No
     check_same(before, before)
     with pytest.raises(StageError):
         check_same(before, keep(model, tmp_path / "b"))
+
+
+def test_weights_in_branches_stay_in_each_model(tmp_path: Path) -> None:
+    inputs = {role: keep(branch_weights(size=4096), tmp_path / role, external=role == "b") for role in "ab"}
+    facts = share(tmp_path / "out", inputs, threshold=64, minimum=64)
+    assert sorted(facts.models) == ["a", "b"]
+    for shared in facts.models.values():
+        linked = onnx.load(tmp_path / "out" / shared.entry, load_external_data=False)
+        assert [item.name for item in linked.graph.initializer if item.external_data] == ["last"]
+        nested = [graph.initializer[0] for node in linked.graph.node for graph in subgraphs(node)]
+        assert [bool(item.external_data) for item in nested] == [False, False]

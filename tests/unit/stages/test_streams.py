@@ -21,7 +21,7 @@ from bundler.model.state import StateLink
 from bundler.onnxkit.golden import read_golden
 from tests.support import models
 from tests.support.decoder_models import DEPTH, HEADS, make_decoder, make_tokens
-from tests.support.recurrent_models import UNITS, make_frames, make_gru
+from tests.support.recurrent_models import UNITS, make_frames, make_gru, make_voice
 from tests.support.stage_calls import call_stage, compare, record
 
 STATE = encode((StateLink(input="h0", output="hn", initial="constant", value=0.5),))
@@ -285,3 +285,11 @@ def test_a_state_among_the_samples_is_refused(model: Path, tmp_path: Path) -> No
 def test_a_set_without_state_says_nothing_of_it(model: Path, tmp_path: Path) -> None:
     index = record(model, tmp_path / "golden")
     assert "state" not in json.loads(index.read_text("ascii"))
+
+
+def test_a_seeded_stream_keeps_the_sampling_rate_that_its_sizes_need(tmp_path: Path) -> None:
+    model = models.save(make_voice(), tmp_path / "voice")
+    state = encode((StateLink(input="h0", output="hn"),))
+    golden = read_golden(record(model, tmp_path / "golden", state=state, count=8, dimensions={"samples": 8}))
+    assert len(golden) == 8
+    assert {int(sample.inputs["rate"]) for sample in golden} == {16000}

@@ -245,3 +245,14 @@ def walk(data: Any) -> Any:
     for key, value in list(entries):
         yield data, key
         yield from walk(value)
+
+
+def test_metadata_that_no_build_carries(bundle: Path) -> None:
+    def lengthen(config: dict[str, Any]) -> None:
+        config["components"][0]["metadata"] = {"character": "\u4e00" * 400_000}
+
+    assert "its metadata have 1,200,009 bytes, which is more than 1,048,576" in refuse(bundle, lengthen)
+
+
+def test_metadata_that_are_not_texts(bundle: Path) -> None:
+    assert "metadata" in refuse(bundle, lambda config: config["components"][0].update(metadata={"classes": 3}))

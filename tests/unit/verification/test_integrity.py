@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bundler.model.errors import VerificationError
-from bundler.verification.integrity import check_integrity, require_integrity
+from bundler.verification.integrity import check_integrity, remove_byte_code, require_integrity
 
 FILES = {"package/model.ort": b"weights", "package/runtime.json": b"{}", "README.md": b"read me"}
 
@@ -109,6 +109,29 @@ def test_compiled_python_that_appeared_is_a_fault_with_its_usual_cause(bundle: P
     with pytest.raises(VerificationError) as caught:
         require_integrity(bundle)
     assert "delete the __pycache__ folders" in (caught.value.hint or "")
+
+
+def write_byte_code(bundle: Path) -> Path:
+    folder = bundle / "package/__pycache__"
+    folder.mkdir()
+    (folder / "model.cpython-311.pyc").write_bytes(b"code")
+    return folder
+
+
+def test_compiled_python_is_deleted_where_nothing_else_differs(bundle: Path):
+    folder = write_byte_code(bundle)
+    result = remove_byte_code(bundle, check_integrity(bundle))
+    assert (result.sound, result.removed) == (True, 1)
+    assert not folder.exists()
+
+
+@pytest.mark.parametrize("path", ["package/extra.so", "package/model.pyc", "package/__pycache__/model.py"])
+def test_nothing_is_deleted_beside_another_fault(bundle: Path, path: str):
+    folder = write_byte_code(bundle)
+    (bundle / path).write_bytes(b"x")
+    result = remove_byte_code(bundle, check_integrity(bundle))
+    assert (len(result.extra), result.removed) == (2, 0)
+    assert (folder / "model.cpython-311.pyc").exists()
 
 
 def test_many_faults_are_counted_not_listed(bundle: Path):

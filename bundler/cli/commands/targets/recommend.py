@@ -14,6 +14,7 @@ from bundler import api
 from bundler.api import Settings
 from bundler.cli.commands.inspect import describe_dynamic
 from bundler.cli.options import Json, OptionsOf
+from bundler.cli.plain import only_safety
 from bundler.cli.printing import echo_lines, print_json, printable
 from bundler.support.text import format_bytes
 
@@ -42,7 +43,7 @@ def run(
     json: Json = False,
 ) -> None:
     """Recommend targets for the model, with reasons."""
-    found = api.recommend(model, device, settings)
+    found = api.recommend(model, device, settings, only_safety())
     if json:
         print_json(found)
     else:

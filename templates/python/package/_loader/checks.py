@@ -60,7 +60,7 @@ def _list_names(ports: list[Port]) -> str:
 
 
 def _check_tensor(port: Port, value: object, symbols: dict[str, tuple[int, str]]) -> None:
-    if not isinstance(value, np.ndarray):
+    if not isinstance(value, (np.ndarray, np.generic)):
         raise InputError(
             f"input {port.python_name!r} is not a NumPy array",
             why=f"it is a {type(value).__name__}",
@@ -74,7 +74,7 @@ def _check_tensor(port: Port, value: object, symbols: dict[str, tuple[int, str]]
     _check_shape(port, value.shape, symbols)
 
 
-def _has_type(port: Port, value: np.ndarray) -> bool:
+def _has_type(port: Port, value: np.ndarray | np.generic) -> bool:
     if port.element_type == "str":
         return value.dtype.kind in "OUT"
     return value.dtype == np.dtype(dtype_name(port))

@@ -6,6 +6,7 @@ import os
 import sys
 import warnings
 from collections.abc import Callable, Collection, Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NoReturn, cast
 
 from .config import Component, Port, read_bundle
@@ -179,6 +180,13 @@ class BundledModel:
         """
         found: Mapping[str, Any] | None = self._component.data.get("preprocessing")
         return found
+
+    @property
+    def metadata(self) -> Mapping[str, str]:
+        """The metadata of the original model, such as a recogniser's alphabet or a detector's classes: text by whoever
+        made the model.
+        """
+        return MappingProxyType(self._component.data.get("metadata", {}))
 
     def run_named(self, values: Mapping[str, object]) -> dict[str, Any]:
         """Run once on inputs by name (the Python name or the model's own); outputs come by the model's own names.

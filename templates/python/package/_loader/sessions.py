@@ -226,11 +226,17 @@ class Runner:
             layout = None
         if layout is None or layout != self._seen:
             check_values(self._inputs, values)
+            if any(isinstance(value, np.generic) for value in values):
+                layout = None  # the runtime takes arrays alone
             self._seen = layout
         return self._plain and layout is not None
 
     def _run_with_care(self, values: Collection[Any]) -> list[Any]:
-        given = {name: value for name, value in zip(self._names, values, strict=True) if value is not None}
+        given = {
+            name: np.asarray(value) if isinstance(value, np.generic) else value
+            for name, value in zip(self._names, values, strict=True)
+            if value is not None
+        }
         if self._device is not None:
             return self._run_bound(given)
         if not self._plain:

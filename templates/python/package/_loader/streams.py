@@ -219,8 +219,10 @@ def _make_initial(payload: str, port: Port, link: dict[str, Any]) -> np.ndarray:
     return np.full(shape, link["value"]).astype(dtype_name(port))
 
 
-def _bind_value(native: Any, port: Port, value: np.ndarray) -> None:
+def _bind_value(native: Any, port: Port, value: np.ndarray | np.generic) -> None:
     """The array lives as long as the call, and no call after it reads it."""
+    if isinstance(value, np.generic):
+        value = np.asarray(value)
     if not value.flags.c_contiguous:
         value = value.copy()
     if port.element_type in STORAGE:

@@ -42,6 +42,7 @@ export class BundledModel {
     this.outputs = Object.freeze([...outputs]);
     this.report = opened.report;
     this.preprocessing = data.component.preprocessing;
+    this.metadata = Object.freeze({ ...data.component.metadata });
     this.#data = data;
     this.#platform = platform;
     this.#opened = opened;

@@ -180,13 +180,14 @@ class Components {
 
   /** @param {import("./types.js").Component} component */
   #makeMember(component) {
-    const { name, model, signature, preprocessing } = component;
+    const { name, model, signature, preprocessing, metadata } = component;
     return Object.freeze({
       name: model,
       version: this.#data.identity.version,
       inputs: Object.freeze([...signature.inputs]),
       outputs: Object.freeze([...signature.outputs]),
       preprocessing,
+      metadata: Object.freeze({ ...metadata }),
       run: async (/** @type {any} */ inputs, /** @type {any} */ options) => (await this.#take(name)).run(inputs, options),
       stream: () => {
         if (this.#closed) throw closed();

@@ -121,10 +121,7 @@ export type Value = TensorData | { readonly data: TensorData; readonly dims: rea
 export type Inputs = Record<string, Value>;
 export type Outputs = Record<string, Tensor>;
 
-/**
- * Figures of one output against the golden set; null where a figure does not apply, and all of them where the output
- * could not be judged.
- */
+/** Figures of one output against the golden set; null where they do not apply, or the output could not be judged. */
 export interface OutputFigures {
   name: string;
   equal: boolean | null;
@@ -168,6 +165,8 @@ export interface Model {
   readonly report: Report;
   /** The preprocessing of images, sound or text with which the accuracy was checked; null if checked on arrays. */
   readonly preprocessing: Readonly<Record<string, unknown>> | null;
+  /** The original model's metadata, such as classes: text by whoever made the model. Escape it in markup. */
+  readonly metadata: Readonly<Record<string, string>>;
   run(inputs: Inputs, options?: RunOptions): Promise<Outputs>;
   /** In an application that a build tool made, use `selfTest(model)` of the package's import `self-test` instead. */
   selfTest(): Promise<SelfTest>;
@@ -255,6 +254,7 @@ export interface Component {
   golden: string;
   unstable_outputs: string[];
   preprocessing: Record<string, unknown> | null;
+  metadata?: Record<string, string>;
   state?: StateLink[];
   fixed_sizes?: FixedSize[];
 }

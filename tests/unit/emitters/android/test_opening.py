@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,12 +13,26 @@ from bundler.emitters.android.opening import open_module
 from bundler.model.errors import VerificationError
 
 CONFIG = "assets/com.acme.detect/payload/runtime.json"
-WHOLE = {"classes.jar": b"jar", CONFIG: b"{}"}
 
 
-def write(bundle: Path, entries: Mapping[str, bytes], compression: int = zipfile.ZIP_STORED) -> Path:
+def make_jar(*names: str) -> bytes:
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w") as jar:
+        for name in names:
+            jar.writestr(name, b"class")
+    return stream.getvalue()
+
+
+JAR = make_jar("com/acme/Model.class")
+WHOLE = {"classes.jar": JAR, CONFIG: b"{}"}
+
+
+def write(
+    bundle: Path, entries: Mapping[str, bytes], compression: int = zipfile.ZIP_STORED, pom: bytes = b"<project/>"
+) -> Path:
     place = bundle / "repository/com/acme/detect/1"
     place.mkdir(parents=True)
+    (place / "detect-1.pom").write_bytes(pom)
     with zipfile.ZipFile(place / "detect-1.aar", "w", compression) as archive:
         for name, content in entries.items():
             archive.writestr(name, content)
@@ -34,7 +49,7 @@ def test_a_whole_one_has_its_payload_and_its_classes(tmp_path: Path) -> None:
     write(tmp_path, {**WHOLE, "R.txt": b""})
     with open_module(tmp_path) as opened:
         assert (opened.payload / "runtime.json").read_bytes() == b"{}"
-        assert opened.loader.read_bytes() == b"jar"
+        assert opened.loader.read_bytes() == JAR
         assert not (opened.loader.parent / "R.txt").exists()
         folder = opened.loader.parent
     assert not folder.exists()
@@ -44,7 +59,7 @@ def test_a_whole_one_has_its_payload_and_its_classes(tmp_path: Path) -> None:
     ("entries", "says"),
     [
         ({CONFIG: b"{}"}, "it has no classes.jar"),
-        ({"classes.jar": b"jar"}, ""),
+        ({"classes.jar": JAR}, ""),
         ({**WHOLE, "assets/com.acme.other/payload/runtime.json": b"{}"}, ""),
         ({**WHOLE, "assets/../../../out": b"x"}, "is no plain name"),
         ({**WHOLE, "assets//x": b"x"}, "is no plain name"),
@@ -86,3 +101,21 @@ def test_two_archives_are_refused(tmp_path: Path) -> None:
     archive = write(tmp_path, WHOLE)
     archive.with_name("other.aar").write_bytes(archive.read_bytes())
     refuse(tmp_path)
+
+
+@pytest.mark.filterwarnings("ignore:Duplicate name")
+def test_a_class_that_is_there_twice_is_refused(tmp_path: Path) -> None:
+    write(tmp_path, {**WHOLE, "classes.jar": make_jar("com/acme/Model.class", "com/acme/Model.class")})
+    assert "there twice" in refuse(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("pom", "says"),
+    [
+        (b'<!DOCTYPE project [<!ENTITY x SYSTEM "file:///etc/passwd">]><project>&x;</project>', "DOCTYPE"),
+        (b"<project>", "the POM is not XML"),
+    ],
+)
+def test_a_pom_with_entities_is_refused(tmp_path: Path, pom: bytes, says: str) -> None:
+    write(tmp_path, WHOLE, pom=pom)
+    assert says in refuse(tmp_path)
