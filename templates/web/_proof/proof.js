@@ -32,7 +32,7 @@ async function prove(bundle, pair) {
       opening_seconds: (opened - began) / 1000,
       golden_seconds: (performance.now() - opened) / 1000,
     };
-    const faults = await findFaultyEntries(pair, model);
+    const faults = await findFaultyEntries(bundle, pair, model);
     return describe(model.report, { ...test, passed: test.passed && !faults.length, faults: [...test.faults, ...faults] }, figures, pair.variant);
   } finally {
     await model.close();
