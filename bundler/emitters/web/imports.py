@@ -12,7 +12,7 @@ from bundler.model.runtime import RuntimeComponent, RuntimeConfig, RuntimeVarian
 from bundler.providers.knowledge import RuntimeBuild
 
 SELF_TEST = "self-test"
-"""The import with the golden set."""
+"""The import with the golden set; a profile may not call a variant so."""
 
 ALL = "variants"
 """The folder of the modules of all imports but the whole."""
@@ -57,7 +57,7 @@ class Import:
 def list_imports(config: RuntimeConfig) -> tuple[Import, ...]:
     """The whole first, then each variant by its name, and after it each of its builds where it has several."""
     found = [Import(subpath="", config=config)]
-    for name in dict.fromkeys(variant.name for _, variant in config.pairs if variant.name != SELF_TEST):
+    for name in dict.fromkeys(variant.name for _, variant in config.pairs):
         narrow = _narrow(config, name)
         found.append(Import(subpath=name, config=narrow))
         builds = tuple(dict.fromkeys(build for one in _find(config, name) for build in one.builds))

@@ -214,6 +214,13 @@ describe("the self-test", () => {
     assert.deepEqual([outputs[0].equal, outputs[0].max_absolute], [false, 1]);
   });
 
+  it("names the import with the golden set where that is not beside the code", async () => {
+    const { model } = await open();
+    await assert.rejects(model.selfTest(), { name: "DownloadError", hint: /import \{ selfTest \} from "adder\/self-test"/ });
+    const other = /** @type {any} */ ({ run: () => {} });
+    await assert.rejects(makeSelfTest({})(other), { name: "InputError", message: "selfTest tests a model that is open" });
+  });
+
   it("does not call reproduced what was not recorded", async () => {
     const input = { kind: "tensor", type: "float32", shape: [1, 2], file: "zeros" };
     const { passed, faults } = await test("", [{ name: "first", inputs: { x: input }, outputs: {} }]);
