@@ -213,7 +213,7 @@ def _make_import(one: Import, package: str, assets: Sequence[Asset], whole: Runt
         root="../" if one.subpath else "./",
         runtime=f"runtime.{one.stem}.js" if one.subpath else "runtime.js",
         config=_write_json(encode(one.config)),
-        index=_write_json(_index_imports(one, package, whole)),
+        index=_write_json(_index_imports(one, package, whole), ordered=True),
         assets=tuple(_make_asset(asset) for asset in one.choose(assets)),
         builds=one.builds,
         variants={
@@ -254,8 +254,9 @@ def name_import(package: str, subpath: str) -> str:
     return f"{package}/{subpath}" if subpath else package
 
 
-def _write_json(value: Any) -> str:
-    return json.dumps(value, separators=(",", ":"), sort_keys=True, ensure_ascii=True, allow_nan=False)
+def _write_json(value: Any, *, ordered: bool = False) -> str:
+    """`ordered` keeps the order of keys, which for variants is that of preference."""
+    return json.dumps(value, separators=(",", ":"), sort_keys=not ordered, ensure_ascii=True, allow_nan=False)
 
 
 def _summarise(config: RuntimeConfig, title: str) -> str:

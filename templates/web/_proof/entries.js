@@ -100,7 +100,7 @@ function listFiles({ components }, builds) {
 /** @param {any} states of one component, or by component */
 function listVariants(states) {
   const found = Array.isArray(states) ? { "": states } : states;
-  return Object.entries(found).map(([component, all]) => [component, all.map((/** @type {any} */ { name }) => name).sort()]);
+  return Object.entries(found).map(([component, all]) => [component, all.map((/** @type {any} */ { name }) => name)]);
 }
 
 /**

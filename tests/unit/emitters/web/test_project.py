@@ -93,6 +93,7 @@ def test_an_import_says_which_variant_it_leaves_out_and_where_that_is(bundle: Pa
     states, fault = evaluate(node, code)
     absent = "the variant webgpu is not part of tiny-cnn/wasm"
     advice = "import tiny-cnn/webgpu or tiny-cnn"
+    assert [state["name"] for state in states] == ["webgpu", "wasm"]
     assert {state["name"]: state["reason"] for state in states} == {"webgpu": f"{absent}: {advice}", "wasm": ""}
     assert fault == {"name": "InputError", "message": absent, "hint": advice}
 
