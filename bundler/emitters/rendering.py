@@ -22,6 +22,7 @@ EPOCH = 1
 """The state of the agreement between emitters and templates; a template of another epoch is refused."""
 
 FILTERS = {
+    "bytes": escapes.format_bytes,
     "docstring": escapes.python_docstring,
     "html": escapes.html_text,
     "js": escapes.javascript_string,
@@ -34,6 +35,7 @@ FILTERS = {
     "markdown": escapes.markdown_text,
     "names": escapes.python_names,
     "shorten": escapes.shorten,
+    "thousands": "{:,}".format,
     "toml": escapes.toml_string,
     "tuple": escapes.python_tuple,
     "xml": escapes.xml_text,

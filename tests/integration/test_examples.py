@@ -112,6 +112,26 @@ def test_a_web_developer_has_a_page_that_tells_which_way_up(
 
 
 @pytest.mark.slow
+def test_a_vite_app_ships_the_files_of_its_import_alone(
+    run_example: Example, playwright: Playwright, tmp_path: Path
+) -> None:
+    folder = run_example("web_vite")
+    shipped = [path for path in (folder / "dist").rglob("*") if path.is_file() and path.suffix not in {".js", ".html"}]
+    assert sorted(path.suffix for path in shipped) == [".onnx", ".txt", ".wasm"]
+    assert not [path for path in shipped if "jspi" in path.name or "asyncify" in path.name]
+    readme = (folder / "bundles" / "orientation-web-webgpu" / "README.md").read_text("utf-8")
+    (row,) = re.findall(r"^\| `orientation/wasm` \| wasm \| ([\d,]+) bytes", readme, re.MULTILINE)
+    assert sum(path.stat().st_size for path in shipped) == int(row.replace(",", ""))
+    draw_line(tmp_path)
+    with host(folder / "dist") as server, launch(playwright) as browser:
+        page = browser.new_page()
+        page.goto(f"{server.url}/index.html")
+        expect(page.get_by_role("status")).to_have_text("Ready, on wasm.", timeout=60_000)
+        page.get_by_label("A picture").set_input_files(tmp_path / "turned.png")
+        expect(page.get_by_role("status")).to_contain_text("Upside down (", timeout=60_000)
+
+
+@pytest.mark.slow
 def test_a_page_asks_a_worker_that_has_the_model(run_example: Example, playwright: Playwright, tmp_path: Path) -> None:
     site = run_example("web_worker") / "site"
     draw_line(tmp_path)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 from urllib.parse import quote
 
 import bundler
@@ -12,12 +13,14 @@ from bundler.devices.browser.headers import ISOLATION, POLICY
 from bundler.emitters.contract import EmitRequest
 from bundler.emitters.device import DeviceContext, describe_device
 from bundler.emitters.payload import describe_metadata, describe_recorded_preprocessing
+from bundler.emitters.web.imports import SELF_TEST, Import, choose_golden
 from bundler.emitters.web.modules import list_loader_modules
 from bundler.emitters.web.names import choose_package_name, make_version, name_types
 from bundler.emitters.web.parts import Asset
 from bundler.emitters.web.profile import WebSettings
 from bundler.emitters.web.typescript import annotate_input, annotate_output, write_example
 from bundler.emitters.web.vendor import VENDOR
+from bundler.model.codec import encode
 from bundler.model.runtime import RuntimeComponent, RuntimeConfig
 from bundler.model.signature import Port, describe_type
 from bundler.model.state import StateLink
@@ -82,6 +85,28 @@ class VariantContext:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ImportContext:
+    """One import of the package, with the modules and the files of it. `name` is what an application imports;
+    `variants` are its variants by component, `root` leads from its modules to the package's folder.
+    """
+
+    name: str
+    subpath: str
+    stem: str
+    entry: str
+    node: str
+    types: str
+    root: str
+    runtime: str
+    config: str
+    index: str
+    assets: tuple[AssetContext, ...]
+    builds: Mapping[str, RuntimeBuild]
+    variants: Mapping[str, tuple[str, ...]]
+    runs: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ComponentContext:
     """One component: its name in code and in the declarations, and what it takes and gives."""
 
@@ -113,9 +138,11 @@ class Context:
     bundler_version: str
     runtime: str
     node: str
-    config: str
     config_sha256: str
-    assets: tuple[AssetContext, ...]
+    imports: tuple[ImportContext, ...]
+    kept: tuple[str, ...]
+    golden: tuple[AssetContext, ...]
+    self_test: str
     builds: Mapping[str, RuntimeBuild]
     modules: tuple[str, ...]
     vendor: str
@@ -134,9 +161,9 @@ class Context:
 
 
 def make_context(
-    request: EmitRequest, config: str, config_sha256: str, assets: Sequence[Asset], builds: Mapping[str, RuntimeBuild]
+    request: EmitRequest, config_sha256: str, assets: Sequence[Asset], imports: Sequence[Import]
 ) -> Context:
-    """The context for one bundle; `config` is the text of its `runtime.json`, which the digest is of."""
+    """The context for one bundle; the digest is that of its `runtime.json`."""
     settings, profile = request.config, request.profile
     package, version = choose_package_name(settings.name, request.package_name), make_version(request.version)
     title = visible(profile.title)
@@ -150,10 +177,12 @@ def make_context(
         bundler_version=bundler.__version__,
         runtime=f"{profile.runtime.package} {profile.runtime.version}",
         node=NODE,
-        config=json.dumps(json.loads(config), separators=(",", ":"), sort_keys=True),
         config_sha256=config_sha256,
-        assets=tuple(_make_asset(asset) for asset in assets),
-        builds=builds,
+        imports=tuple(_make_import(one, package, assets, settings) for one in imports),
+        kept=tuple(part.sha256 for asset in imports[0].choose(assets) for part in asset.parts),
+        golden=tuple(_make_asset(asset) for asset in choose_golden(settings, assets)),
+        self_test=SELF_TEST,
+        builds=imports[0].builds,
         modules=list_loader_modules(
             several=settings.sole is None, streams=any(one.state for one in settings.components)
         ),
@@ -171,6 +200,63 @@ def make_context(
         strict=settings.fallback == "strict",
         device=describe_device(request),
     )
+
+
+def _make_import(one: Import, package: str, assets: Sequence[Asset], whole: RuntimeConfig) -> ImportContext:
+    return ImportContext(
+        name=name_import(package, one.subpath),
+        subpath=one.subpath,
+        stem=one.stem,
+        entry=one.entry,
+        node=f"{one.entry.removesuffix('.js')}.node.js" if one.subpath else "node.js",
+        types=f"{one.entry.removesuffix('.js')}.d.ts",
+        root="../" if one.subpath else "./",
+        runtime=f"runtime.{one.stem}.js" if one.subpath else "runtime.js",
+        config=_write_json(encode(one.config)),
+        index=_write_json(_index_imports(one, package, whole), ordered=True),
+        assets=tuple(_make_asset(asset) for asset in one.choose(assets)),
+        builds=one.builds,
+        variants={
+            component.name: tuple(variant.name for variant in component.variants) for component in one.config.components
+        },
+        runs=_describe_variants(one.config),
+    )
+
+
+def _describe_variants(config: RuntimeConfig) -> str:
+    """`webgpu (jspi or asyncify), wasm`; by component where they differ."""
+    found = {}
+    for component in config.components:
+        shown = [
+            variant.name if variant.builds == (variant.name,) else f"{variant.name} ({' or '.join(variant.builds)})"
+            for variant in component.variants
+        ]
+        found[component.name] = ", ".join(shown)
+    if len(set(found.values())) == 1:
+        return next(iter(found.values()))
+    return "; ".join(f"{name}: {shown}" for name, shown in found.items())
+
+
+def _index_imports(one: Import, package: str, whole: RuntimeConfig) -> dict[str, Any]:
+    """What the loader tells of variants that an application does not import: where they are, by component."""
+    return {
+        "name": name_import(package, one.subpath),
+        "whole": package,
+        "variants": {
+            component.name: {variant.name: name_import(package, variant.name) for variant in component.variants}
+            for component in whole.components
+        },
+    }
+
+
+def name_import(package: str, subpath: str) -> str:
+    """`orientation/wasm`, as an application names it."""
+    return f"{package}/{subpath}" if subpath else package
+
+
+def _write_json(value: Any, *, ordered: bool = False) -> str:
+    """`ordered` keeps the order of keys, which for variants is that of preference."""
+    return json.dumps(value, separators=(",", ":"), sort_keys=not ordered, ensure_ascii=True, allow_nan=False)
 
 
 def _summarise(config: RuntimeConfig, title: str) -> str:

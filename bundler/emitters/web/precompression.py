@@ -11,11 +11,13 @@ from bundler.emitters.contract import EmitRequest
 from bundler.emitters.payload import PAYLOAD
 from bundler.emitters.web.compression import BEST_BROTLI, Compressor, choose_quality
 from bundler.emitters.web.demo import DEMO
+from bundler.emitters.web.imports import SELF_TEST, list_imports
 from bundler.emitters.web.modules import ENTRY, find_modules
 from bundler.emitters.web.vendor import VENDOR
 from bundler.emitters.writing import write_bytes
 from bundler.model.artifacts import FileRecord
 from bundler.model.digests import digest_file
+from bundler.model.runtime import RuntimeConfig
 from bundler.model.stage import Note
 
 _FOLDERS = (VENDOR, PAYLOAD, DEMO)
@@ -30,12 +32,15 @@ def precompress(request: EmitRequest, folder: Path) -> None:
     compressor = Compressor(cache_root=request.environments.root)
     # Both libraries release the interpreter's lock.
     with ThreadPoolExecutor(max_workers=min(8, os.cpu_count() or 1)) as pool:
-        for _ in pool.map(lambda path: _compress(path, folder, compressor), sorted(_list_served(folder))):
+        for _ in pool.map(
+            lambda path: _compress(path, folder, compressor), sorted(_list_served(request.config, folder))
+        ):
             pass
 
 
-def _list_served(folder: Path) -> set[Path]:
-    modules = {folder / path for path in find_modules(folder, ENTRY)}
+def _list_served(config: RuntimeConfig, folder: Path) -> set[Path]:
+    entries = [ENTRY, f"{SELF_TEST}.js", *(one.entry for one in list_imports(config)[1:])]
+    modules = {folder / path for entry in entries for path in find_modules(folder, entry)}
     return modules | {path for name in _FOLDERS for path in _list_files(folder / name)}
 
 

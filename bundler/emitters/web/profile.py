@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from pydantic import Field
 
+from bundler.emitters.web.imports import SELF_TEST
 from bundler.profiles.chain import Key
 from bundler.profiles.schema import TargetProfile
 from bundler.profiles.sections import EcosystemSection
@@ -24,7 +25,13 @@ class WebSettings(EcosystemSection):
     """Whether `package.json` keeps `npm publish` from putting the model on a registry, the public one by default."""
 
     def find_problems(self, profile: TargetProfile) -> Iterator[tuple[Key, str]]:
-        """Web bundles run in browsers only."""
+        """Web bundles run in browsers only, and each variant's name is an import of the package."""
         system = profile.platform.system
-        if profile.bundle.ecosystem == ECOSYSTEM and system != "web":
+        if profile.bundle.ecosystem != ECOSYSTEM:
+            return
+        if system != "web":
             yield ("bundle", "ecosystem"), f"a web bundle runs in a browser, not on {system}"
+        for position, variant in enumerate(profile.variants):
+            if variant.name == SELF_TEST:
+                text = f'"{SELF_TEST}" is the import with the golden set: give the variant another name'
+                yield ("variants", position, "name"), text

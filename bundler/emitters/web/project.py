@@ -6,6 +6,7 @@ import dataclasses
 import hashlib
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from bundler.emitters.contract import EmitRequest
@@ -13,13 +14,14 @@ from bundler.emitters.payload import PAYLOAD, render_config
 from bundler.emitters.rendering import Template, load_template, write_project
 from bundler.emitters.web.context import Context, make_context
 from bundler.emitters.web.demo import describe_demo
-from bundler.emitters.web.downloads import list_downloads
+from bundler.emitters.web.downloads import list_downloads, list_shares
+from bundler.emitters.web.imports import ALL, list_imports
 from bundler.emitters.web.licences import LicenceFile, find_licences
 from bundler.emitters.web.modules import SEVERAL, STREAM
 from bundler.emitters.web.payload import place_assets
 from bundler.emitters.web.precompression import precompress
 from bundler.emitters.web.profile import WebSettings
-from bundler.emitters.web.vendor import choose_builds, fetch_builds
+from bundler.emitters.web.vendor import fetch_builds
 from bundler.emitters.writing import copy_file, write_text
 from bundler.model.proof import Download, sum_first_visit
 
@@ -32,6 +34,17 @@ _DEMO_PAGE = "demo.html.j2"
 
 _README = "README.md.j2"
 """It lists what a first visit downloads, and so is rendered last."""
+
+PER_IMPORT = MappingProxyType(
+    {
+        "index.js.j2": f"{ALL}/{{stem}}.js",
+        "node.js.j2": f"{ALL}/{{stem}}.node.js",
+        "variant.d.ts.j2": f"{ALL}/{{stem}}.d.ts",
+        "runtime.js.j2": "runtime.{stem}.js",
+    }
+)
+"""The modules of each import but the whole. Those that name files are in the package's folder, where a build tool's
+development server finds the files beside them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,24 +59,26 @@ class Project:
 def write_web_project(request: EmitRequest, folder: Path) -> Project:
     """Write the whole package into `folder`. Raises `BundlerError`."""
     config = render_config(request.config)
-    builds = choose_builds(request.config)
-    runtime, licences = fetch_builds(request, builds), find_licences(request)
+    imports = list_imports(request.config)
+    runtime, licences = fetch_builds(request, imports[0].builds), find_licences(request)
     assets = place_assets(request, runtime, folder)
     write_text(folder / PAYLOAD / "runtime.json", config)
     for licence in licences:
         copy_file(licence.source, folder / licence.path)
     digest = hashlib.sha256(config.encode("utf-8")).hexdigest()
-    context = make_context(request, config, digest, assets, builds)
+    context = make_context(request, digest, assets, imports)
     template = load_template(TEMPLATE)
-    fields = _fields_of(context)
+    fields = {**_fields_of(context), "own": context.imports[0]}
     needs = {SEVERAL: context.several, STREAM: context.streams}
     unneeded = frozenset(PurePosixPath(path).name for path, needed in needs.items() if not needed)
     write_project(_without(template, _DEMO_PAGE, _README), fields, {}, folder, unneeded)
+    for one in context.imports[1:]:
+        per_import = dataclasses.replace(template, static={}, rendered=PER_IMPORT)
+        write_project(per_import, {**fields, "own": one}, {"stem": one.stem}, folder)
     write_project(_alone(template, _DEMO_PAGE), {**fields, **_fields_of(describe_demo(folder))}, {}, folder)
-    downloads = list_downloads(request, assets, folder)
-    write_project(
-        _alone(template, _README), {**fields, "downloads": downloads, "whole": sum_first_visit(downloads)}, {}, folder
-    )
+    downloads, shares = list_downloads(request, assets, folder), list_shares(request, assets, imports, folder)
+    sizes = {"downloads": downloads, "whole": sum_first_visit(downloads), "shares": shares}
+    write_project(_alone(template, _README), {**fields, **sizes}, {}, folder)
     if WebSettings.of(request.profile).precompressed:
         precompress(request, folder)
     return Project(context=context, licences=licences, downloads=downloads)

@@ -4,10 +4,19 @@
 /** @typedef {{name: string, available: boolean, reason: string}} Offer */
 
 /**
+ * @typedef {object} Member
+ * @property {(inputs: any) => Promise<any>} run
+ * @property {() => Promise<any>} selfTest
+ * @property {(test: any) => Promise<any>} testWith
+ * @property {any} report
+ * @property {() => Promise<void>} close
+ */
+
+/**
  * @param {any} bundle what the entry exports
  * @param {Pair} pair
  * @param {object} [options]
- * @returns {Promise<{run: (inputs: any) => Promise<any>, selfTest: () => Promise<any>, report: any, close: () => Promise<void>}>}
+ * @returns {Promise<Member>}
  */
 export async function openMember(bundle, { component, variant }, options = {}) {
   if (await isSole()) {
@@ -24,7 +33,13 @@ export async function openMember(bundle, { component, variant }, options = {}) {
  * @param {() => Promise<void>} close
  */
 function shape(member, report, close) {
-  return { run: (/** @type {any} */ inputs) => member.run(inputs), selfTest: () => member.selfTest(), report, close };
+  return {
+    run: (/** @type {any} */ inputs) => member.run(inputs),
+    selfTest: () => member.selfTest(),
+    testWith: (/** @type {any} */ test) => member.testWith(test),
+    report,
+    close,
+  };
 }
 
 /**

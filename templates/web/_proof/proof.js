@@ -2,6 +2,7 @@
 import { browserName, lacksAdapter, pickOnAdapter } from "./browser.js";
 import { explain, holdOn, readTask, tell } from "./channel.js";
 import { takeComplaints, watchPage } from "./complaints.js";
+import { findFaultyEntries } from "./entries.js";
 import { nameMember, openMember, probeMember } from "./members.js";
 import { countNodes, watchSessions } from "./nodes.js";
 
@@ -27,10 +28,12 @@ async function prove(bundle, pair) {
   const opened = performance.now();
   try {
     const test = await model.selfTest();
-    return describe(model.report, test, {
+    const figures = {
       opening_seconds: (opened - began) / 1000,
       golden_seconds: (performance.now() - opened) / 1000,
-    }, pair.variant);
+    };
+    const faults = await findFaultyEntries(bundle, pair, model);
+    return describe(model.report, { ...test, passed: test.passed && !faults.length, faults: [...test.faults, ...faults] }, figures, pair.variant);
   } finally {
     await model.close();
   }

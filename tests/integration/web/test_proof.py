@@ -19,6 +19,7 @@ from bundler.emitters.web.proving import prove_bundle
 from bundler.model.digests import digest_file
 from bundler.model.events import ignore
 from bundler.model.proof import VariantProof
+from tests.support import models
 from tests.support.command_line import CommandLine, end_group
 from tests.support.web_packages import write_package
 
@@ -116,12 +117,35 @@ def spoil_golden(bundle: Path) -> Path:
     before = digest_file(golden)
     golden.write_bytes(bytes(reversed(golden.read_bytes())))
     after = digest_file(golden)
-    runtime, manifest = bundle / "runtime.js", bundle / "bundle.json"
+    runtime, manifest = bundle / "golden.js", bundle / "bundle.json"
     old = digest_file(runtime)
     runtime.write_text(runtime.read_text("utf-8").replace(before, after), "utf-8")
     text = manifest.read_text("utf-8").replace(before, after).replace(old, digest_file(runtime))
     manifest.write_text(text, "utf-8")
     return bundle
+
+
+@pytest.mark.parametrize("subpath", ["wasm", "webgpu/asyncify"])
+def test_an_import_of_other_files_than_the_package_is_noticed(
+    bundler: CommandLine, unproven: Path, chromium: Path, tmp_path: Path, subpath: str
+) -> None:
+    bundle = Path(shutil.copytree(unproven, tmp_path / "bundle"))
+    module, manifest = bundle / f"runtime.{subpath.replace('/', '.')}.js", bundle / "bundle.json"
+    text, old = module.read_text("utf-8"), digest_file(module)
+    module.write_text(text.replace('URL("./payload/models/', 'URL("./payload/modelz/'), "utf-8")
+    manifest.write_text(manifest.read_text("utf-8").replace(old, digest_file(module)), "utf-8")
+    answer = bundler.run("verify", bundle, "--on", f"browser:{chromium}", "--json").expect(8)
+    (line,) = answer.document["error"]["details"]
+    assert f"import ./{subpath}: it names another payload/models/" in line
+
+
+def test_a_random_model_passes_through_its_imports(bundler: CommandLine, chromium: Path, tmp_path: Path) -> None:
+    model = models.save(models.random_model(), tmp_path, "random.onnx")
+    built = bundler.build(model, "--target", "web-wasm", "--on", f"browser:{chromium}", "--output", tmp_path / "out")
+    (variant,) = (
+        bundler.run("verify", built["bundle"], "--on", f"browser:{chromium}", "--json").expect(0).document["variants"]
+    )
+    assert variant["passed"] is True
 
 
 def test_a_bundle_is_timed_beside_the_original_model(

@@ -5,3 +5,5 @@ export const config: PackageData["config"];
 export const assets: PackageData["assets"];
 export const builds: PackageData["builds"];
 export const identity: PackageData["identity"];
+export const imports: PackageData["imports"];
+export const kept: PackageData["kept"];

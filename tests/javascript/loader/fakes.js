@@ -96,6 +96,8 @@ export function packageOf(variants = [variant("wasm")], component = {}, config =
     },
     builds: { wasm: { module, binary: "vendor/ort.wasm" } },
     identity: { package: "adder", version: "1.2.3", config_sha256: "" },
+    imports: { name: "adder", whole: "adder", variants: {} },
+    kept: ["module", "bin", "ary", "model"].map(digest),
   };
 }
 

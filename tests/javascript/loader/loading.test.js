@@ -123,6 +123,23 @@ describe("the choice of a variant", () => {
   });
 });
 
+describe("an import of one variant", () => {
+  it("names the import that has another variant", async () => {
+    const imports = { name: "adder/wasm", whole: "adder", variants: { model: { webgpu: "adder/webgpu", wasm: "adder/wasm" } } };
+    const { platform, data } = platformOf({ ...packageOf(), imports });
+    const { load, probe } = makePackage(data, platform);
+    const reason = "the variant webgpu is not part of adder/wasm";
+    const hint = "import adder/webgpu or adder";
+    await assert.rejects(load({ variant: "webgpu" }), { name: "InputError", message: reason, hint });
+    await assert.rejects(load({ variant: "toString" }), { message: 'there is no variant "toString"', hint: "the variants are wasm" });
+    assert.deepEqual(await probe(), [
+      { name: "webgpu", available: false, reason: `${reason}: ${hint}` },
+      { name: "wasm", available: true, reason: "" },
+    ]);
+    assert.equal((await load()).report.variant, "wasm");
+  });
+});
+
 describe("the settings of the runtime", () => {
   it("are those of runtime.json, in its words", async () => {
     const ort = runtime();

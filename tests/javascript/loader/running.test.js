@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
+import { makeSelfTest } from "../../../templates/web/package/loader/selftest.js";
 import { makePackage } from "../../../templates/web/package/loader/index.js";
 import { asset, bytesOf, packageOf, platformOf, port, runtime, Tensor, variant } from "./fakes.js";
 
@@ -195,7 +196,7 @@ describe("the self-test", () => {
     for (const [path, text] of Object.entries(files)) Object.assign(given.assets, { [path]: asset(path, [text]) });
     const read = Object.entries(files).map(([path, text]) => [`${path}#0`, () => bytesOf(text)]);
     const { platform, data } = platformOf(given, { files: Object.fromEntries(read) });
-    return (await makePackage(data, platform).load()).selfTest();
+    return makeSelfTest(data.assets)(await makePackage(data, platform).load());
   }
 
   it("has no figures of an output that could not be judged", async () => {
@@ -211,6 +212,13 @@ describe("the self-test", () => {
     const { passed, outputs } = await test("");
     assert.ok(!passed);
     assert.deepEqual([outputs[0].equal, outputs[0].max_absolute], [false, 1]);
+  });
+
+  it("names the import with the golden set where that is not beside the code", async () => {
+    const { model } = await open();
+    await assert.rejects(model.selfTest(), { name: "DownloadError", hint: /import \{ selfTest \} from "adder\/self-test"/ });
+    const other = /** @type {any} */ ({ run: () => {} });
+    await assert.rejects(makeSelfTest({})(other), { name: "InputError", message: "selfTest tests a model that is open" });
   });
 
   it("does not call reproduced what was not recorded", async () => {

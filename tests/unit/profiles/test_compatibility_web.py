@@ -16,6 +16,11 @@ from bundler.profiles.resolve import resolve_target
         ("web-wasm", "variants.wasm.keep_on_device=true", 'the tensors of "wasm" are in the CPU\'s memory anyway'),
         ("web-wasm", "variants.wasm.session.enable_graph_capture=true", '"wasm" has no GPU whose commands'),
         ("web-wasm", "variants.wasm.session.enable_mem_reuse=true", "unknown option"),
+        (
+            "web-wasm",
+            "variants=[{name='self-test', providers=[{name='wasm'}]}]",
+            'variants[0].name: "self-test" is the import with the golden set: give the variant another name',
+        ),
         ("web-webgpu", "variants.webgpu.providers=[{name='webgpu', options={preferredLayout='NWHC'}}]", '"NHWC"'),
         ("linux-x64", "variants.cpu.session.enable_graph_capture=true", "unknown option"),
     ],

@@ -1,5 +1,6 @@
 /** All that this page takes from the bundle, and the types of it: if the loader changes, only this file follows. */
 
+import { assets as recorded } from "../golden.js";
 import * as loader from "../index.js";
 import { browser } from "../loader/browser.js";
 import { openGolden as openRecorded } from "../loader/golden.js";
@@ -91,7 +92,7 @@ export function bundleSize() {
  * @returns {Promise<Golden>}
  */
 export async function openGolden() {
-  const golden = await openRecorded({ ...data, component }, browser);
+  const golden = await openRecorded({ ...data, assets: recorded, component }, browser);
   const read = async (/** @type {number} */ index) => {
     const found = golden.samples[index];
     return found

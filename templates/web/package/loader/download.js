@@ -200,8 +200,7 @@ export class Downloads {
     if (!this.storing.length) return; // Nothing is new, so nothing is outdated.
     await Promise.all(this.storing);
     try {
-      const known = Object.values(this.wishes.data.assets).flatMap((asset) => asset.parts.map((part) => part.sha256));
-      await (await this.shelf)?.tidy(new Set(known));
+      await (await this.shelf)?.tidy(new Set(this.wishes.data.kept)); // Other imports of the package share the cache.
     } catch (error) {
       this.notes.push(`the cache could not be cleaned up (${error})`);
     }
@@ -238,6 +237,19 @@ export class Downloads {
       });
     }
   }
+}
+
+/**
+ * Files below another address. Their digests stay those of the package, whoever serves them.
+ *
+ * @param {Record<string, import("./types.js").Asset>} assets
+ * @param {URL} base
+ * @returns {Record<string, import("./types.js").Asset>}
+ */
+export function moveAssets(assets, base) {
+  const move = (/** @type {import("./types.js").Part} */ part) => ({ ...part, url: new URL(part.path, base).href });
+  const moved = Object.entries(assets).map(([name, asset]) => [name, { ...asset, parts: asset.parts.map(move) }]);
+  return Object.fromEntries(moved);
 }
 
 /**

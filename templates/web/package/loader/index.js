@@ -1,7 +1,7 @@
 /** @file What a package's `index.js` and `node.js` are made with: `load`, `probe` and `clearCache` of one bundle. */
 
 import { checkConfig, threads as isCount } from "./config.js";
-import { Downloads } from "./download.js";
+import { Downloads, moveAssets } from "./download.js";
 import { IncompatibleError, InputError } from "./errors.js";
 import { BundledModel } from "./model.js";
 import { findObstacle, openFirst } from "./variants.js";
@@ -33,7 +33,7 @@ export function makePackage(data, platform) {
 async function load(packaged, platform, options) {
   const data = readOptions(packaged, platform, options);
   const own = takeComponent(data, data.config.components[0]);
-  const variants = chooseVariants(own.component, options.variant);
+  const variants = chooseVariants(own.component, options.variant, data.imports);
   const downloads = startDownloads(data, platform, options);
   try {
     const opened = await openFirst({ data: own, platform, downloads, options, variants });
@@ -53,7 +53,7 @@ async function load(packaged, platform, options) {
  */
 export function readOptions(packaged, platform, options) {
   check(packaged);
-  const data = options.base === undefined ? packaged : moveAssets(packaged, resolveBase(options.base, platform));
+  const data = options.base === undefined ? packaged : moveFiles(packaged, resolveBase(options.base, platform));
   checkThreads(options.threads);
   options.signal?.throwIfAborted();
   return data;
@@ -116,17 +116,11 @@ function resolveBase(base, platform) {
 }
 
 /**
- * The package's files below another address. Their digests stay those of the package, whoever serves them.
- *
  * @param {import("./types.js").PackageData} data
  * @param {URL} base
  * @returns {import("./types.js").PackageData}
  */
-function moveAssets(data, base) {
-  const move = (/** @type {import("./types.js").Part} */ part) => ({ ...part, url: new URL(part.path, base).href });
-  const moved = Object.entries(data.assets).map(([name, asset]) => [name, { ...asset, parts: asset.parts.map(move) }]);
-  return { ...data, assets: Object.fromEntries(moved) };
-}
+const moveFiles = (data, base) => ({ ...data, base, assets: moveAssets(data.assets, base) });
 
 /** @param {unknown} threads */
 function checkThreads(threads) {
@@ -161,11 +155,14 @@ export const takeComponent = (data, component) => ({ ...data, component });
 /**
  * @param {import("./types.js").Component} component
  * @param {string | undefined} name
+ * @param {import("./imports.js").Imports} imports
  */
-export function chooseVariants({ variants }, name) {
+export function chooseVariants({ name: component, variants }, name, imports) {
   if (name === undefined) return variants;
   const chosen = variants.filter((variant) => variant.name === name);
   if (chosen.length) return chosen;
+  const elsewhere = findElsewhere(imports, component, name);
+  if (elsewhere) throw new InputError(tellAbsent(imports, name), { hint: `import ${elsewhere} or ${imports.whole}` });
   const known = variants.map((variant) => variant.name).join(", ");
   throw new InputError(`there is no variant ${JSON.stringify(name)}`, { hint: `the variants are ${known}` });
 }
@@ -179,9 +176,39 @@ async function probeAll(data) {
   return probeComponent(takeComponent(data, data.config.components[0]));
 }
 
-/** @param {import("./types.js").ComponentData} data */
+/**
+ * The import that has a variant; nothing where no import of the package has it.
+ *
+ * @param {import("./imports.js").Imports} imports
+ * @param {string} component
+ * @param {string} name
+ */
+function findElsewhere({ variants }, component, name) {
+  const known = variants[component] ?? {};
+  return Object.hasOwn(known, name) ? known[name] : undefined;
+}
+
+/**
+ * @param {import("./imports.js").Imports} imports
+ * @param {string} name
+ */
+const tellAbsent = (imports, name) => `the variant ${name} is not part of ${imports.name}`;
+
+/**
+ * All variants of the package, those that this import leaves out included.
+ *
+ * @param {import("./types.js").ComponentData} data
+ */
 export function probeComponent(data) {
-  return Promise.all(data.component.variants.map((variant) => probe(data, variant)));
+  const { component, imports } = data;
+  const names = new Set([...Object.keys(imports.variants[component.name] ?? {}), ...component.variants.map(({ name }) => name)]);
+  const found = [...names].map((name) => {
+    const own = component.variants.find((variant) => variant.name === name);
+    if (own) return probe(data, own);
+    const hint = `import ${findElsewhere(imports, component.name, name)} or ${imports.whole}`;
+    return { name, available: false, reason: `${tellAbsent(imports, name)}: ${hint}` };
+  });
+  return Promise.all(found);
 }
 
 /**

@@ -1,19 +1,39 @@
 /** @file The test of an open model against its golden set. */
 
+import { moveAssets } from "./download.js";
+import { InputError } from "./errors.js";
 import { openGolden } from "./golden.js";
 import { OutputFigures } from "./metrics.js";
 import { describeType, findElement } from "./signature.js";
 
 /**
- * Run every sample and compare.
+ * What a package's `self-test.js` is made with.
+ *
+ * @param {Record<string, import("./types.js").Asset>} golden the files of the golden sets
+ * @returns {(opened: any) => Promise<any>} tests a model or a bundle, which any import of the package may have opened
+ */
+export const makeSelfTest = (golden) => async (opened) => {
+  if (typeof opened?.testWith === "function") {
+    return opened.testWith(
+      (/** @type {Parameters<import("./imports.js").Test>} */ ...[model, data, platform]) =>
+        testModel(model, { ...data, assets: data.base ? moveAssets(golden, data.base) : golden }, platform),
+    );
+  }
+  throw new InputError("selfTest tests a model that is open", { hint: "give it what load() of this package returns" });
+};
+
+/**
+ * Run every sample, or the first few, and compare.
  *
  * @param {import("./types.js").Model} model
  * @param {import("./types.js").ComponentData} data
  * @param {import("./types.js").Platform} platform
+ * @param {number} [most] samples
  * @returns {Promise<import("./types.js").SelfTest>}
  */
-export async function testModel(model, data, platform) {
+export async function testModel(model, data, platform, most = Infinity) {
   const golden = await openGolden(data, platform);
+  golden.samples.splice(most);
   const toleranceOf = readGate(model, data.component);
   const figures = model.outputs.map((port) => ({
     port,

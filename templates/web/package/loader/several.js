@@ -10,8 +10,8 @@ import {
   IntegrityError,
 } from "./errors.js";
 import { chooseVariants, finish, probeComponent, readOptions, startDownloads, takeComponent } from "./index.js";
-import { BundledModel, openStream } from "./model.js";
-import { findObstacle, openFirst } from "./variants.js";
+import { BundledModel, importSelfTest, openStream } from "./model.js";
+import { adviseInstead, findObstacle, openFirst } from "./variants.js";
 
 /**
  * @typedef {import("./types.js").LoadOptions & { only?: string[], lazy?: boolean, variants?: Record<string, string> }} Options
@@ -107,9 +107,15 @@ class Components {
   }
 
   async selfTest() {
+    if (this.#closed) throw closed();
+    return (await importSelfTest(this.#data))(this);
+  }
+
+  /** @param {import("./imports.js").Test} test */
+  async testWith(test) {
     /** @type {Record<string, import("./types.js").SelfTest>} */
     const components = {};
-    for (const name of this.wanted) components[name] = await (await this.#take(name)).selfTest();
+    for (const name of this.wanted) components[name] = await (await this.#take(name)).testWith(test);
     return { passed: Object.values(components).every(({ passed }) => passed), components };
   }
 
@@ -189,6 +195,7 @@ class Components {
         return openStream(own, this.#platform, async (...given) => (await this.#take(name)).runStep(...given));
       },
       selfTest: async () => (await this.#take(name)).selfTest(),
+      testWith: async (/** @type {import("./imports.js").Test} */ test) => (await this.#take(name)).testWith(test),
     });
   }
 }
@@ -205,7 +212,7 @@ const closed = () => new DisposedError("this bundle was closed", { hint: "load i
  */
 async function openAll(data, platform, options, downloads, components) {
   const requests = components.map((component) => {
-    const variants = chooseVariants(component, options.variants?.[component.name]);
+    const variants = chooseVariants(component, options.variants?.[component.name], data.imports);
     return { data: takeComponent(data, component), platform, downloads, options, variants };
   });
   const apart = requests.filter(({ data: { component } }) => !data.config.together.includes(component.name));
@@ -304,7 +311,7 @@ async function openTogether(group) {
   const who = group.map((one) => one.data.component.name).join(" and ");
   const why = Object.entries(rejected).map(([name, reason]) => `${name}: ${reason}`).join("; ");
   const Kind = strict && names.length > 1 ? FallbackError : IncompatibleError;
-  const hint = "use a newer browser, or build the bundle for one of its other targets";
+  const hint = adviseInstead(data);
   throw new Kind(`there is no variant on which ${who} can run together here`, { why, hint });
 }
 

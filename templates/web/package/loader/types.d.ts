@@ -168,6 +168,7 @@ export interface Model {
   /** The original model's metadata, such as classes: text by whoever made the model. Escape it in markup. */
   readonly metadata: Readonly<Record<string, string>>;
   run(inputs: Inputs, options?: RunOptions): Promise<Outputs>;
+  /** In an application that a build tool made, use `selfTest(model)` of the package's import `self-test` instead. */
   selfTest(): Promise<SelfTest>;
   dispose(): Promise<void>;
 }
@@ -299,12 +300,12 @@ export interface PackageData {
   assets: Record<string, Asset>;
   builds: Record<string, { module: string; binary: string }>;
   identity: { package: string; version: string; config_sha256: string };
+  imports: import("./imports.js").Imports;
+  /** The digests of all files that any import keeps for the next visit; where the files are, when the page says so. */
+  kept: string[];
+  base?: URL;
   /** Only where a component has state. */
-  Stream?: new (
-    data: ComponentData,
-    platform: Platform,
-    run: (inputs: Inputs, options?: RunOptions) => Promise<Outputs>,
-  ) => Stream;
+  Stream?: import("./imports.js").StreamType;
 }
 
 /** The package, as one of its components sees it. */

@@ -96,8 +96,14 @@ function refuse(request, rejected, strict, last) {
     });
   }
   if (last instanceof OutOfMemoryError) return last;
-  const hint = "use a newer browser, or build the bundle for one of its other targets";
+  const hint = adviseInstead(request.data);
   return new IncompatibleError("no variant of this model can run here", { ...details, hint });
+}
+
+/** @param {import("./types.js").PackageData} data */
+export function adviseInstead({ imports: { name, whole } }) {
+  if (name !== whole) return `import ${whole}, which has all variants and builds of the runtime`;
+  return "use a newer browser, or build the bundle for one of its other targets";
 }
 
 /**
@@ -157,10 +163,10 @@ function chooseBuild(data, variant, preferred) {
  * @param {import("./types.js").Variant} variant
  * @param {string} build
  */
-function findMisfit({ component }, variant, build) {
+function findMisfit({ component, imports }, variant, build) {
   const { systems } = variant.requires;
   if (systems.length && !systems.includes(SYSTEM)) return `it is for ${systems.join(" or ")}, this is ${SYSTEM}`;
-  if (!build) return `the package has no build of the runtime for it that can run here (${variant.builds.join(", ")})`;
+  if (!build) return `${imports.name} has no build of the runtime for it that can run here (${variant.builds.join(", ")})`;
   const strange = component.signature.inputs.find((port) => !findElement(port.type) && !port.optional);
   if (strange) return `onnxruntime-web does not support the type of the input ${JSON.stringify(strange.name)}`;
   return component.signature.outputs.some((port) => findElement(port.type))

@@ -11,6 +11,9 @@ from tests.support.javascript import find_tool, run
 CONSUMER = """
 import { clearCache, InputError, load, probe, type Model, type ModelOutputs, type ProgressEvent } from "model";
 
+import { load as loadWasm, type Variant } from "model/wasm";
+import { selfTest } from "model/self-test";
+
 const show = (event: ProgressEvent): number => event.loaded / event.total;
 const model: Model = await load({ variant: "wasm", threads: 2, onProgress: show, signal: AbortSignal.timeout(1000) });
 const outputs: ModelOutputs = await model.run({ image: { data: new Float32Array(768), dims: [1, 3, 16, 16] } });
@@ -21,9 +24,12 @@ const passed: boolean = (await model.selfTest()).passed;
 const reasons: string[] = (await probe()).map(({ name, reason }) => `${name}: ${reason}`);
 const variant: string = model.report.variant;
 const explain = (error: unknown): string => (error instanceof InputError ? error.hint : "");
+const only: Variant = "wasm";
+const narrow: Model = await loadWasm({ variant: only, threads: 1 });
+const tested: boolean = (await selfTest(narrow)).passed;
 await clearCache();
 await model.dispose();
-export { chained, explain, passed, reasons, values, variant };
+export { chained, explain, passed, reasons, tested, values, variant };
 
 // @ts-expect-error a wrong name
 await model.run({ picture: new Float32Array(768) });
@@ -39,6 +45,10 @@ await model.run({ image: [1, 2, 3] });
 outputs.labels;
 // @ts-expect-error a variant that the bundle has not
 await load({ variant: "npu" });
+// @ts-expect-error a variant that the import has not
+await loadWasm({ variant: "webgpu" });
+// @ts-expect-error a model is given, not the function that opens one
+await selfTest(loadWasm);
 // @ts-expect-error a misspelt option
 await load({ thread: 2 });
 """

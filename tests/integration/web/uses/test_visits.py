@@ -206,7 +206,7 @@ def test_plain_page_uses_a_package_that_lies_in_any_folder(guest: Visitor, wasm_
 
 
 WORKER = """
-import { load } from "/index.js";
+import { load } from "ENTRY";
 
 const answer = async () => {
   const model = await load({ threads: 2 });
@@ -216,9 +216,10 @@ postMessage(await answer().catch(String));
 """
 
 
-def test_package_works_in_a_worker(guest: Visitor, wasm_host: Host) -> None:
+@pytest.mark.parametrize("entry", ["/index.js", "/variants/wasm.js"])
+def test_package_works_in_a_worker(guest: Visitor, wasm_host: Host, entry: str) -> None:
     """There the page stays free while the model computes; it has no document to lean on."""
-    wasm_host.pages["/worker.js"] = WORKER
+    wasm_host.pages["/worker.js"] = WORKER.replace("ENTRY", entry)
     allow_own_workers(wasm_host)
     found = guest.visit(wasm_host).value("""
       const worker = new Worker("/worker.js", { type: "module" });

@@ -22,13 +22,15 @@ PAGE = """<!doctype html>
 
 MAIN = """
 import { load } from "model";
+import { selfTest } from "model/self-test";
 
 const place = document.querySelector("#answer");
 const answer = async () => {
   const model = await load({ threads: 2 });
+  if (location.search) return model.selfTest().catch(({ name, hint }) => ({ name, hint }));
   const { scores } = await model.run({ image: new Float32Array(3 * 16 * 16) });
   const sum = scores.data.reduce((total, value) => total + value, 0);
-  return { report: model.report, test: await model.selfTest(), sum };
+  return { report: model.report, test: await selfTest(model), sum };
 };
 const reported = await answer().catch(String);
 place.textContent = JSON.stringify(reported);
@@ -75,6 +77,15 @@ def test_built_application_works_isolated_or_not_under_the_documented_policy(bro
             assert (report["crossOriginIsolated"], report["threads"]) == (isolated, threads)
             assert found.complaints == []
             assert answer(found, site.url + "/index.html")["fromCache"] is True
+
+
+def test_a_built_model_names_the_import_with_the_golden_set(browser: Browser, built: Path) -> None:
+    with host(built) as site, visitor(browser) as found:
+        found.page.goto(site.url + "/index.html?own")
+        found.page.wait_for_selector("#answer[data-done]", state="attached", timeout=60_000)
+        fault = json.loads(found.page.locator("#answer").text_content() or "null")
+    assert fault["name"] == "DownloadError"
+    assert 'import { selfTest } from "model/self-test" and call selfTest(model)' in fault["hint"]
 
 
 @pytest.fixture(params=["preview", "dev"])

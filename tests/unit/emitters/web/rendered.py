@@ -7,12 +7,13 @@ from typing import Any
 
 from bundler.devices.browser.headers import render_policy
 from bundler.emitters.contract import EmitRequest
-from bundler.emitters.payload import render_config
 from bundler.emitters.rendering import load_template, make_environment
 from bundler.emitters.web.context import make_context
 from bundler.emitters.web.demo import DemoContext, Resource
+from bundler.emitters.web.downloads import Share
+from bundler.emitters.web.imports import list_imports
 from bundler.emitters.web.parts import Asset
-from bundler.emitters.web.vendor import choose_builds
+from bundler.emitters.web.project import PER_IMPORT
 from bundler.model.artifacts import FileRecord
 from bundler.model.proof import Download, DownloadFile
 from bundler.model.runtime import RuntimeComponent
@@ -23,10 +24,12 @@ from tests.support.bundles import with_component
 DIGEST = "0" * 64
 ASSETS = (
     Asset(
-        path="vendor/ort.wasm",
+        path="vendor/ort-wasm-simd-threaded.wasm",
         size=30_000_000,
         sha256=DIGEST,
-        parts=tuple(FileRecord(path=f"vendor/ort.wasm.00{n}", size=15_000_000, sha256=DIGEST) for n in (0, 1)),
+        parts=tuple(
+            FileRecord(path=f"vendor/ort-wasm-simd-threaded.wasm.00{n}", size=15_000_000, sha256=DIGEST) for n in (0, 1)
+        ),
     ),
     Asset(
         path="payload/golden/index.json",
@@ -37,6 +40,11 @@ ASSETS = (
 )
 RUNTIME = DownloadFile(path="vendor/ort.wasm", size=15_000_000, gzip=4_200_000, brotli=2_800_000)
 DOWNLOADS = (Download(variant="wasm", build="wasm", browsers="all", files=(RUNTIME,)),)
+SHARES = (
+    Share(subpath="", files=(RUNTIME,), code=90_000),
+    Share(subpath="wasm", files=(RUNTIME,), code=80_000),
+    Share(subpath="self-test", files=(RUNTIME,), code=30_000),
+)
 _FILE = Resource(path="demo.js", sha256_base64="AA==")
 DEMO = DemoContext(page_policy=render_policy(), stylesheet=_FILE, entry=_FILE, preloads=(_FILE,))
 
@@ -72,10 +80,14 @@ def with_config(request: EmitRequest, **changes: Any) -> EmitRequest:
 
 def render_all(request: EmitRequest) -> dict[str, str]:
     """Every rendered file by its path in the bundle."""
-    context = make_context(request, render_config(request.config), DIGEST, ASSETS, choose_builds(request.config))
+    context = make_context(request, DIGEST, ASSETS, list_imports(request.config))
     fields = {
         field.name: getattr(value, field.name) for value in (context, DEMO) for field in dataclasses.fields(value)
-    } | {"downloads": DOWNLOADS, "whole": DOWNLOADS[0]}
+    } | {"downloads": DOWNLOADS, "whole": DOWNLOADS[0], "shares": SHARES, "own": context.imports[0]}
     environment = make_environment(data_root("templates") / "web")
     rendered = load_template("web").rendered
-    return {target: environment.get_template(source).render(fields) for source, target in rendered.items()}
+    found = {target: environment.get_template(source).render(fields) for source, target in rendered.items()}
+    for one in context.imports[1:]:
+        for source, target in PER_IMPORT.items():
+            found[target.format(stem=one.stem)] = environment.get_template(source).render({**fields, "own": one})
+    return found

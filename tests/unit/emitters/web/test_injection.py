@@ -143,7 +143,7 @@ def test_data_stay_data_in_javascript(request_: EmitRequest, host: ModuleHost, g
     request = rename(request_, given_)
     exports = host.evaluate(render_all(request)["runtime.js"])
     assert exports["config"] == json.loads(json.dumps(encode(request.config)))
-    assert set(exports) == {"config", "assets", "builds", "identity"}
+    assert set(exports) == {"config", "assets", "builds", "identity", "imports", "kept"}
 
 
 @many

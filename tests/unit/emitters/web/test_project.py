@@ -40,7 +40,10 @@ def test_what_is_in_the_folder(bundle: Path, snapshot: SnapshotAssertion) -> Non
 
 
 def read_data(bundle: Path, node: str) -> dict[str, Any]:
-    code = f"import * as data from {json.dumps(str(bundle / 'runtime.js'))}; console.log(JSON.stringify(data))"
+    code = "".join(
+        f"import * as {name} from {json.dumps(str(bundle / f'{name}.js'))};" for name in ("runtime", "golden")
+    )
+    code += "const assets = {...runtime.assets, ...golden.assets}; console.log(JSON.stringify({...runtime, assets}))"
     return dict(evaluate(node, code))
 
 
@@ -59,6 +62,40 @@ def test_every_file_that_the_loader_fetches_is_named_with_its_digest(bundle: Pat
     assets = check_assets(bundle, node)
     held = {path.relative_to(bundle).as_posix() for path in (bundle / "payload").rglob("*.*")}
     assert held - {"payload/runtime.json"} == {path for path in assets if path.startswith("payload/")}
+
+
+def test_an_import_has_the_files_of_its_variants_alone(bundle: Path, node: str) -> None:
+    exports = json.loads((bundle / "package.json").read_text("utf-8"))["exports"]
+    runs = [f"./{name}" for name in ("webgpu", "webgpu/jspi", "webgpu/asyncify", "wasm")]
+    assert list(exports) == [".", *runs, "./self-test", "./runtime.json", "./package.json"]
+    files = {
+        "webgpu": ["ort.jspi.bundle.min.mjs", "ort.webgpu.bundle.min.mjs"],
+        "webgpu.jspi": ["ort.jspi.bundle.min.mjs"],
+        "webgpu.asyncify": ["ort.webgpu.bundle.min.mjs"],
+        "wasm": ["ort.wasm.bundle.min.mjs"],
+    }
+    for stem, modules in files.items():
+        assert all((bundle / "variants" / f"{stem}{ending}").is_file() for ending in (".js", ".node.js", ".d.ts"))
+        module = json.dumps(str(bundle / f"runtime.{stem}.js"))
+        data = evaluate(node, f"import * as data from {module}; console.log(JSON.stringify(data))")
+        assert [path for path in data["assets"] if path.endswith(".mjs")] == [f"vendor/{name}" for name in modules]
+        (component,) = data["config"]["components"]
+        assert [variant["name"] for variant in component["variants"]] == [stem.partition(".")[0]]
+        assert not [path for path in data["assets"] if "golden" in path]
+
+
+def test_an_import_says_which_variant_it_leaves_out_and_where_that_is(bundle: Path, node: str) -> None:
+    code = f"""
+        import {{ load, probe }} from {json.dumps(str(bundle / "variants" / "wasm.node.js"))};
+        const {{ name, message, hint }} = await load({{ variant: "webgpu" }}).catch((error) => error);
+        console.log(JSON.stringify([await probe(), {{ name, message, hint }}]));
+    """
+    states, fault = evaluate(node, code)
+    absent = "the variant webgpu is not part of tiny-cnn/wasm"
+    advice = "import tiny-cnn/webgpu or tiny-cnn"
+    assert [state["name"] for state in states] == ["webgpu", "wasm"]
+    assert {state["name"]: state["reason"] for state in states} == {"webgpu": f"{absent}: {advice}", "wasm": ""}
+    assert fault == {"name": "InputError", "message": absent, "hint": advice}
 
 
 def test_bundlers_keep_small_files_as_files(bundle: Path, node: str) -> None:
