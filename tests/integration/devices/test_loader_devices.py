@@ -140,7 +140,7 @@ def install(plain: EmitRequest, python: Path, tmp_path: Path) -> Install:
 
 
 def _permit_all(package: Package) -> None:
-    """Let `runtime.json` ask for what these tests use in place of what OpenVINO's bundles do: a cache, other plugins."""
+    """Let `runtime.json` ask for what these tests use and OpenVINO's bundles do not: a cache, and other plugins."""
     (path,) = package.root.rglob("_loader/permitted.json")
     permitted = json.loads(path.read_text("utf-8"))
     permitted["providers"][PROVIDER]["prepared"] += ["cache_dir", "load_config"]

@@ -249,7 +249,8 @@ def test_the_locked_runtime_and_node_ship_with_bundler() -> None:
 @pytest.mark.slow
 def test_the_real_runtime_through_the_node_of_an_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     which = shutil.which
-    monkeypatch.setattr(shutil, "which", lambda name, **more: None if name in ("node", "npm") else which(name, **more))
+    hidden = ("node", "npm")
+    monkeypatch.setattr(shutil, "which", lambda name, **more: None if name in hidden else which(name, **more))
     environments = Environments(tmp_path)
     lock = environments.lock(name_lock("onnxruntime-web", "1.30.0"))
     (module,) = fetch_files(lock, ("dist/ort.wasm.bundle.min.mjs",), environments)
