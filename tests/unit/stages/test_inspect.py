@@ -180,7 +180,7 @@ def test_external_data_behind_links(tmp_path: Path) -> None:
     link.symlink_to(real)
     error = refuse(model)
     assert "symbolic link" in error.details[0]
-    assert "cp -L" in str(error.hint)
+    assert "cp -rL" in str(error.hint)
     link.unlink()
     os.link(real, link)
     assert "hard link" in refuse(model).details[0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import subprocess
 import sys
@@ -102,9 +103,10 @@ def test_a_program_that_is_not_there_is_an_error_of_the_system(tmp_path: Path) -
 
 @needs_sessions
 def test_no_descriptor_is_left(tmp_path: Path) -> None:
+    gc.collect()  # what other tests left is closed now, not while this one counts
     before = len(list(Path("/dev/fd").iterdir()))
-    for _ in range(5):
+    for _ in range(20):
         run_process(("/bin/sh", "-c", ":"))
         with pytest.raises(FileNotFoundError):
             run_process((str(tmp_path / "nothing"),))
-    assert len(list(Path("/dev/fd").iterdir())) == before
+    assert len(list(Path("/dev/fd").iterdir())) <= before
