@@ -7,6 +7,7 @@ import hashlib
 import importlib
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -60,11 +61,16 @@ class Package:
         self.repin()
 
     def repin(self) -> None:
-        """Make the facade accept the `runtime.json` that stands there, as if it had been built with it."""
+        """Make the facade accept the `runtime.json` that stands there, as if it had been built with it.
+
+        Bytecode of the facade that stood there before is removed: Python takes it for that of the new one where both
+        are of one size and one second.
+        """
         facade = self.root / self.name / "__init__.py"
         old = next(line for line in facade.read_text("utf-8").splitlines() if "sha256=" in line)
         digest = hashlib.sha256((self.payload / "runtime.json").read_bytes()).hexdigest()
         facade.write_text(facade.read_text("utf-8").replace(old, f'        sha256="{digest}",'), "utf-8")
+        shutil.rmtree(facade.parent / "__pycache__", ignore_errors=True)
 
 
 def write_package(request: EmitRequest, folder: Path) -> Package:
