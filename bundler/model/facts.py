@@ -29,7 +29,7 @@ class ModelFacts:
     constants. `peak_memory_bytes` is an estimate: weights plus the largest sum of live activations at batch size one;
     None where shapes are unknown. `generated_bytes` are constants that the graph generates instead of storing them (a
     network published without weights). `external_sizes` are the bytes of each of the `external_files` when the model
-    was checked. `metadata` are the entries of `metadata_props`. `metadata` are the entries of `metadata_props`.
+    was checked. `metadata` are the entries of `metadata_props`.
     """
 
     name: str

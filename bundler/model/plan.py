@@ -12,6 +12,8 @@ from bundler.model.stage import Note
 from bundler.model.state import StateLink
 
 MODEL = "model"
+ORIGINAL = "original"
+"""The model as it was given, where `MODEL` has other names."""
 SAMPLES = "samples"
 CALIBRATION = "calibration"
 METRIC = "metric"

@@ -13,7 +13,7 @@ from bundler.model.errors import StageError
 from bundler.model.facts import ModelFacts
 from bundler.model.fixing import adopt_outputs, fix_signature
 from bundler.model.gates import resolve_gate
-from bundler.model.plan import MODEL, ComponentPlan, VariantPlan
+from bundler.model.plan import MODEL, ORIGINAL, ComponentPlan, VariantPlan
 from bundler.model.reference import ReferenceFigures
 from bundler.model.results import Comparison, StepOutcome
 from bundler.model.runtime import (
@@ -69,7 +69,7 @@ def _component(part: BuiltPart, folders: Mapping[Path, str]) -> RuntimeComponent
     return RuntimeComponent(
         name=plan.name,
         model=facts.name,
-        model_digest=prepared.sources[MODEL].digest,
+        model_digest=prepared.sources.get(ORIGINAL, prepared.sources[MODEL]).digest,
         signature=_fix_ports(facts, plan, outcomes),
         variants=tuple(_variant(entry, part, folders, _gate(plan, entry, outcomes)) for entry in plan.variants),
         golden=f"golden/{prepared.prefix}".rstrip("/"),

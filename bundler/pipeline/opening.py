@@ -8,11 +8,13 @@ from pathlib import Path
 
 from bundler.execution.executor import Source
 from bundler.execution.records import is_safe_path
-from bundler.execution.sources import digest_source
+from bundler.execution.sources import digest_source, source_of
+from bundler.model.errors import UsageError
 from bundler.model.events import Listener, Reporter
 from bundler.model.facts import ModelFacts
 from bundler.model.paths import real_path
-from bundler.model.plan import MODEL
+from bundler.model.plan import MODEL, Step
+from bundler.model.renaming import check_names
 from bundler.model.results import StepOutcome
 from bundler.pipeline.model_file import check_model_path
 from bundler.pipeline.packages import find_model, is_package_argument, join_model, parse_package
@@ -20,13 +22,15 @@ from bundler.pipeline.requests import BuildRequest, bundle_name
 from bundler.pipeline.sources import export_model, is_reference, parse_reference
 from bundler.pipeline.workspace import Workspace
 from bundler.planning.inspection import INSPECT_ID, inspect_step
+from bundler.stages.rename_values.spec import SPEC as RENAME
 from bundler.support.reads import announce_look
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenedModel:
     """An inspected model. `source` is its ONNX file with its external data, and `outcomes` are those of the steps that
-    led here: the export, where there was one, and the inspection. `title` names it, and its target, in messages.
+    led here: the export, where there was one, the inspection, and the renaming. `title` names it, and its target, in
+    messages. `original` is the model as it was given, where `source` has other names.
     """
 
     name: str
@@ -34,6 +38,7 @@ class OpenedModel:
     facts: ModelFacts
     source: Source
     outcomes: tuple[StepOutcome, ...]
+    original: Source | None = None
 
 
 def name_model(request: BuildRequest) -> str:
@@ -52,7 +57,8 @@ def name_after_file(request: BuildRequest, *, several: bool) -> BuildRequest:
 def open_model(
     request: BuildRequest, target: str, workspace: Workspace, listener: Listener, title: str = ""
 ) -> OpenedModel:
-    """Export or unpack the model where it is no ONNX file yet, and inspect it. Raises `ModelError`, `UsageError`.
+    """Export or unpack the model where it is no ONNX file yet, inspect it, and give it the requested names. Raises
+    `ModelError`, `UsageError`.
 
     `title` is made of the model's name and `target` where there is none.
     """
@@ -61,7 +67,28 @@ def open_model(
     reporter = Reporter(listener, title)
     path, exported = _find_onnx(request.model, workspace, reporter)
     facts, inspection, source = _inspect_file(path, name, workspace, reporter)
-    return OpenedModel(name=name, title=title, facts=facts, source=source, outcomes=(*exported, inspection))
+    opened = OpenedModel(name=name, title=title, facts=facts, source=source, outcomes=(*exported, inspection))
+    return _rename(opened, request, workspace, reporter) if request.rename else opened
+
+
+def _rename(opened: OpenedModel, request: BuildRequest, workspace: Workspace, reporter: Reporter) -> OpenedModel:
+    try:
+        check_names(opened.facts.signature, request.rename)
+    except UsageError as error:
+        raise UsageError(f"{request.where}{error.message}", details=error.details, hint=error.hint) from error
+    step = Step(
+        id=RENAME.name,
+        stage=RENAME.name,
+        inputs={"model": MODEL},
+        options={"names": dict(request.rename)},
+        reason=f"set by {request.project or 'the request'}",
+    )
+    outcome = workspace.executor.execute((step,), {MODEL: opened.source}, reporter)[step.id]
+    facts, _, source = _inspect_file(source_of(outcome).path, opened.name, workspace, Reporter())
+    given = opened.facts  # the sizes that people read are those of their own files
+    facts = replace(facts, file_bytes=given.file_bytes, external_bytes=given.external_bytes)
+    outcomes = (*opened.outcomes, outcome)
+    return replace(opened, facts=facts, source=source, original=opened.source, outcomes=outcomes)
 
 
 def _find_onnx(model: Path, workspace: Workspace, reporter: Reporter) -> tuple[Path, tuple[StepOutcome, ...]]:

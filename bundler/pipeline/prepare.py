@@ -17,7 +17,7 @@ from bundler.model.attempts import Frontier, RecordedChoice
 from bundler.model.errors import BundlerError, OpenSizesError, ProfileError, UsageError
 from bundler.model.events import Listener, Reporter, ignore
 from bundler.model.facts import ModelFacts
-from bundler.model.plan import MODEL, BuildPlan, ComponentPlan, Decision
+from bundler.model.plan import MODEL, ORIGINAL, BuildPlan, ComponentPlan, Decision
 from bundler.model.results import StepOutcome
 from bundler.pipeline.given import GivenData, read_given
 from bundler.pipeline.opening import name_after_file, name_model, open_model
@@ -46,9 +46,9 @@ from bundler.support.text import visible
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prepared:
     """One component's request with all that planning found. `title` names it in messages, and `prefix` is put before
-    the names of its variants, empty in a bundle of one model. `facts` are those of the model as it was given, and
-    `settled` has what this build uses of its target. `earlier` are the outcomes of the steps before the plan: the
-    export, where there was one, and the inspection.
+    the names of its variants, empty in a bundle of one model. `facts` are those of the model as it was given, under its
+    new names, and `settled` has what this build uses of its target. `earlier` are the outcomes of the steps before the
+    plan: the export, where there was one, the inspection, and the renaming.
 
     `frontiers` are what was tried to choose precisions, and `decisions` the record of it by variant, for a lock.
     """
@@ -182,7 +182,7 @@ def _prepare_named(request: BuildRequest, name: str, bundle: _BundleContext, lis
         facts=model.facts,
         settled=settled,
         earlier=model.outcomes,
-        sources={MODEL: model.source, **data.sources},
+        sources={MODEL: model.source, **({ORIGINAL: model.original} if model.original else {}), **data.sources},
         plan=plan,
         plan_request=plan_request,
         prefix=f"{name}/" if bundle.several else "",
@@ -353,6 +353,7 @@ def _plan_request(
         seed=request.seed,
         golden=request.golden,
         state=data.state,
+        renamed=request.rename,
         command=command,
         project=request.project,
     )

@@ -67,7 +67,8 @@ class BuildRequest:
     """One model for one target. What a command line may say of it says its option here, and nowhere else.
 
     `output` is the folder in which the bundle's folder `<name>-<target>` is made. `dimensions` fixes sizes by their
-    name, `shapes` by input; None takes what the help calls the default. `prove` runs the golden set in the bundle's own
+    name, `shapes` by input; None takes what the help calls the default. `rename` gives inputs, outputs and dimensions
+    other names, which all else here uses. `prove` runs the golden set in the bundle's own
     runtime and times it, with `measure` at length; without it the manifest claims no more than `resolved`. `on` names
     the device that runs it, as `NAME` or `NAME:SETTING`. `decisions` are what was measured before, by `decision_key`
     and variant; with `locked` nothing new is measured. `project` is the name of the project file that asks, and
@@ -161,6 +162,7 @@ class BuildRequest:
             of_one_model=True,
         ),
     ] = ()
+    rename: Mapping[str, str] = field(default_factory=dict)
     overrides: Overrides = ()
     format: Annotated[
         str | None,

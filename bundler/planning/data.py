@@ -12,7 +12,7 @@ from bundler.model.errors import UsageError
 from bundler.model.facts import ModelFacts
 from bundler.model.fixing import Fixing
 from bundler.model.golden_inputs import GoldenKind
-from bundler.model.plan import HOST, MODEL, Step
+from bundler.model.plan import HOST, MODEL, ORIGINAL, Step
 from bundler.model.signature import Dimension
 from bundler.model.stage import Note
 from bundler.model.state import StateLink
@@ -133,6 +133,23 @@ def plan_data(
         reproduces=source is not None and (golden == "synthetic" or limit > EVALUATION_LEAST),
         notes=_describe_golden(golden, given=source is not None),
     )
+
+
+def record_original(plan: DataPlan, names: Mapping[str, str]) -> DataPlan:
+    """The plan for a model that got new names: outputs are recorded from the original model."""
+    if not names:
+        return plan
+    steps = (
+        replace(
+            step,
+            inputs={**step.inputs, "original": ORIGINAL},
+            options={**step.options, "renamed": dict(names)},
+        )
+        if step.stage == "record_golden"
+        else step
+        for step in plan.steps
+    )
+    return replace(plan, steps=tuple(steps))
 
 
 STREAM_STEPS = 256

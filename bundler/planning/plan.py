@@ -19,6 +19,7 @@ from bundler.planning.data import (
     DataPlan,
     Seeds,
     plan_data,
+    record_original,
     share_samples,
 )
 from bundler.planning.devices import computed_loss
@@ -49,7 +50,7 @@ def make_plan(settled: SettledProfile, request: PlanRequest) -> ComponentPlan:
     facts, profile = settled.facts, settled.profile
     check_state(facts.signature, request.state, request.asker)
     methods = choose_methods(profile, request.methods)
-    data = _plan_data(settled, request, methods)
+    data = record_original(_plan_data(settled, request, methods), request.renamed)
     judging = data.evaluation if request.golden == "synthetic" else GOLDEN
     shared, current = _shared_steps(settled, judging)
     draft = Draft(

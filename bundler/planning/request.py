@@ -21,7 +21,8 @@ class PlanRequest:
     `own_dimensions` and `own_shapes` are set by the user, too. `command` is the user's command as hints repeat it, and
     `project` the name of the project file. `synthetic_count` and `seed` are for the golden set without samples.
     `methods` are automatically chosen precisions by variant; `golden` says whether samples or synthetic inputs ship;
-    `component` is the name in the bundle, and `state` links its outputs to inputs of the next call.
+    `component` is the name in the bundle, and `state` links its outputs to inputs of the next call. `renamed` are new
+    names by those that the original model has.
     """
 
     dimensions: Mapping[str, int] = field(default_factory=dict)
@@ -38,6 +39,7 @@ class PlanRequest:
     golden: GoldenKind = "samples"
     component: str = SOLE
     state: tuple[StateLink, ...] = ()
+    renamed: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def asker(self) -> Asker:

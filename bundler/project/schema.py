@@ -7,6 +7,7 @@ from typing import Annotated, Any, Self
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from bundler.model.golden_inputs import GoldenKind
+from bundler.model.renaming import NAME_PATTERN
 from bundler.profiles.schema import Accuracy, Budget, GivenShape, Precision
 from bundler.support.text import visible
 
@@ -58,6 +59,10 @@ class ProjectModel(Section):
     """Data to calibrate with, relative to the project file, or `synthetic`; see `bundler build --help`."""
     preprocessing: str | None = None
     """The declared preprocessing of images, recordings or texts, relative to the project file."""
+    rename: dict[Annotated[str, Field(min_length=1)], Annotated[str, Field(pattern=NAME_PATTERN)]] = {}
+    """New names of inputs, outputs and dynamic dimensions, by the model's own: `{ "scale_0.tmp_1" = "scores" }`.
+    Samples, `dimensions`, `shapes`, `state` and gates use the new names.
+    """
     dimensions: dict[str, Annotated[int, Field(gt=0)]] = {}
     """Dynamic dimensions to fix, by name."""
     shapes: dict[str, GivenShape] = {}
@@ -90,6 +95,10 @@ class ComponentModel(Section):
     """Data to calibrate with, relative to the project file, or `synthetic`; see `bundler build --help`."""
     preprocessing: str | None = None
     """The declared preprocessing of images, recordings or texts, relative to the project file."""
+    rename: dict[Annotated[str, Field(min_length=1)], Annotated[str, Field(pattern=NAME_PATTERN)]] = {}
+    """New names of inputs, outputs and dynamic dimensions, by the model's own: `{ "scale_0.tmp_1" = "scores" }`.
+    Samples, `dimensions`, `shapes`, `state` and gates use the new names.
+    """
     dimensions: dict[str, Annotated[int, Field(gt=0)]] = {}
     """Dynamic dimensions to fix, by name."""
     shapes: dict[str, GivenShape] = {}

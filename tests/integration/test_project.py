@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import subprocess
+import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from tests.support import models
@@ -159,3 +162,52 @@ def test_the_bundles_of_a_project_are_verified_side_by_side(project: CommandLine
     assert "eyes-linux-x64 is no bundle" in reported.err
     assert "--digest applies to one bundle" in project.run("verify", "--digest", "0" * 64).expect(2).err
     assert "--only selects from" in project.run("verify", "dist/mlp-linux-x64", "--only", "mlp").expect(2).err
+
+
+RENAMED = f"""\
+targets = ["linux-x64"]
+
+[[models]]
+path = "mlp.onnx"
+rename = {{ x = "features", y = "answer", batch = "rows" }}
+dimensions = {{ rows = 2 }}
+samples = "samples.npz"
+
+[overrides."*".python]
+versions = ["{HERE}"]
+"""
+
+
+def test_new_names_are_those_of_the_bundle_and_the_model_is_still_the_users(project: CommandLine) -> None:
+    folder = project.cwd
+    assert folder is not None
+    (folder / "bundler.toml").write_text(RENAMED)
+    np.savez(folder / "samples.npz", features=np.random.default_rng(0).normal(size=(3, 2, 8)).astype(np.float32))
+    (built,) = project.run("build", "--json").expect(0).document["bundles"]
+    bundle = Path(built["bundle"])
+    manifest = json.loads((bundle / "bundle.json").read_text())
+    (component,) = manifest["components"]
+    digest = project.run("inspect", "mlp.onnx", "--json").expect(0).document["digest"]
+    size = (folder / "mlp.onnx").stat().st_size
+    assert component["model"] == {"name": "mlp", "digest": digest, "size": size}
+    notes = [note["text"] for stage in component["stages"] for note in stage["notes"]]
+    assert "renamed: 'x' → 'features', 'y' → 'answer', 'batch' → 'rows'" in notes
+    script = "import mlp, numpy as np; print(mlp.Model().run(features=np.ones((2, 8), np.float32)).answer.shape)"
+    done = subprocess.run([sys.executable, "-c", script], cwd=bundle, capture_output=True, text=True, check=False)
+    assert done.stdout == "(2, 4)\n", done.stderr
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        ("x =", "z =", "bundler.toml:3: rename: the model has no input, output or dynamic dimension 'z'"),
+        ('"features"', '"answer"', "bundler.toml:3: rename: two inputs or outputs would have the name 'answer'"),
+        ('"features"', '"my features"', "rename.x"),
+    ],
+)
+def test_new_names_that_cannot_be_are_reported_by_their_line(
+    project: CommandLine, old: str, new: str, says: str
+) -> None:
+    assert project.cwd is not None
+    (project.cwd / "bundler.toml").write_text(RENAMED.replace(old, new).replace('samples = "samples.npz"\n', ""))
+    assert says in project.run("plan").expect(2).err

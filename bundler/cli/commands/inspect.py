@@ -17,9 +17,10 @@ from bundler.cli.printing import echo_lines, print_json, printable
 from bundler.model.facts import metadata_bytes
 from bundler.model.free_dimensions import unnamed_labels
 from bundler.model.open_sizes import show_options, suggest_shapes
+from bundler.model.renaming import propose_names
 from bundler.model.signature import Port, Signature, describe_type
 from bundler.model.state import find_state_pairs, show_state
-from bundler.support.text import format_bytes
+from bundler.support.text import format_bytes, toml_string
 
 if TYPE_CHECKING:
     from bundler.api import Inspection
@@ -52,6 +53,7 @@ def inspection_lines(inspection: Inspection) -> Iterator[str]:
     yield from _ports("inputs", facts.signature.inputs)
     yield from _ports("outputs", facts.signature.outputs)
     yield f"dynamic     {_describe_dynamic(facts.signature)}"
+    yield from _propose_names(facts.signature)
     yield from _list_state(facts.signature)
     yield from (f"note        {note}" for note in inspection.notes)
     yield "targets"
@@ -59,6 +61,14 @@ def inspection_lines(inspection: Inspection) -> Iterator[str]:
     for fit in inspection.targets:
         yield f"  {'fits' if fit.fits else 'NO  '}  {fit.target:<{width}}  {fit.title}"
         yield from (f"        {printable(obstacle, 1000)}" for obstacle in fit.obstacles)
+
+
+def _propose_names(signature: Signature) -> Iterator[str]:
+    """`names       rename = { "unk__214" = "size" }   (for bundler.toml)`."""
+    proposed = propose_names(signature)
+    if proposed:
+        pairs = ", ".join(f"{toml_string(old)} = {toml_string(new)}" for old, new in proposed.items())
+        yield f"names       rename = {{ {pairs} }}   (for the model in bundler.toml)"
 
 
 def _list_state(signature: Signature) -> Iterator[str]:

@@ -14,7 +14,13 @@ from onnx import ModelProto, TensorProto, numpy_helper
 
 from bundler.model.errors import StageError
 from bundler.model.paths import real_path
-from bundler.onnxkit.structure import iterate_graphs, iterate_tensors, tensor_bytes
+from bundler.onnxkit.structure import (
+    has_external_data,
+    iterate_graphs,
+    iterate_tensors,
+    read_structure,
+    tensor_bytes,
+)
 from bundler.support.text import format_bytes
 
 PROTOBUF_LIMIT: Final = 2**31 - 1
@@ -24,6 +30,10 @@ PAGE_BYTES: Final = 4096
 WINDOWS_GRANULARITY: Final = 65536
 """Alignment of tensors that are large compared with the padding: MapViewOfFile on Windows requires it of an offset."""
 LARGE_TENSOR_BYTES: Final = 1 << 20
+EMBEDDED_LIMIT: Final = 1 << 26
+"""Size of a model file in bytes from which its weights go to an external file."""
+EXTERNAL_THRESHOLD: Final = 1024
+"""Size of a tensor in bytes from which it goes there."""
 CHUNK_BYTES: Final = 1 << 22
 SAMPLE_BYTES: Final = 1 << 14
 _RAW_TYPES: Final = frozenset({
@@ -174,6 +184,16 @@ def _copy_in_kernel(file: BinaryIO, span: Span) -> bool:
             done += copied
     file.seek(start + done)
     return True
+
+
+def write_linked(model: ModelProto, source: Path, path: Path) -> None:
+    """Write what `read_structure(source, link=True)` read to `path`. Small models embed their weights; others get the
+    external file `<path>.data`, copied from file to file. Raises `StageError`.
+    """
+    external = has_external_data(read_structure(source))
+    threshold = EXTERNAL_THRESHOLD if external or source.stat().st_size > EMBEDDED_LIMIT else None
+    place_weights(model, DataFolders(source, source.parent), path.with_name(f"{path.name}.data"), threshold)
+    path.write_bytes(model.SerializeToString(deterministic=True))
 
 
 def place_weights(model: ModelProto, folders: DataFolders, data_path: Path, threshold: int | None) -> None:

@@ -4,27 +4,20 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Mapping
-from pathlib import Path
-
-from onnx import ModelProto
 
 from bundler.model.codec import decode, encode
 from bundler.model.errors import UsageError
 from bundler.model.fixing import Fixing
 from bundler.model.stage import Report, StageRequest, StageResult
-from bundler.onnxkit.canonical.tensor_data import DataFolders, place_weights
+from bundler.onnxkit.canonical.tensor_data import write_linked
 from bundler.onnxkit.fitting import check_shapes
 from bundler.onnxkit.fixed_models import fix_model
 from bundler.onnxkit.node_order import sort_model
 from bundler.onnxkit.signatures import model_signature
-from bundler.onnxkit.structure import has_external_data, read_structure
+from bundler.onnxkit.structure import read_structure
 from bundler.stages.fix_dimensions.spec import Facts, Options
 
 ENTRY = "model.onnx"
-_EMBEDDED_LIMIT = 1 << 26
-"""Size of a model file in bytes from which its weights go to an external file."""
-_EXTERNAL_THRESHOLD = 1024
-"""Size of a tensor in bytes from which it goes there."""
 
 
 def run(request: StageRequest, report: Report) -> StageResult:
@@ -39,8 +32,7 @@ def run(request: StageRequest, report: Report) -> StageResult:
     report(0.0, "fixing dimensions")
     fix_model(model, fixing)
     report(0.5, "writing")
-    _place_weights(model, source, request.output / f"{ENTRY}.data")
-    (request.output / ENTRY).write_bytes(model.SerializeToString(deterministic=True))
+    write_linked(model, source, request.output / ENTRY)
     facts = Facts(dimensions=options.dimensions, shapes=options.shapes, signature=model_signature(model))
     return StageResult(facts=encode(facts), entry=ENTRY)
 
@@ -57,10 +49,3 @@ def _check_names(symbols: tuple[str, ...], dimensions: Mapping[str, int]) -> Non
         known = f"the model's dynamic dimensions are: {', '.join(map(repr, symbols)) or 'none'}"
         hint = "`bundler inspect MODEL` shows every input with its dimensions"
         raise UsageError("the dimensions cannot be fixed", details=(*problems, known), hint=hint)
-
-
-def _place_weights(model: ModelProto, source: Path, data: Path) -> None:
-    """Small models embed their weights; others get one external file, copied from file to file."""
-    external = has_external_data(read_structure(source))
-    threshold = _EXTERNAL_THRESHOLD if external or source.stat().st_size > _EMBEDDED_LIMIT else None
-    place_weights(model, DataFolders(source, source.parent), data, threshold)

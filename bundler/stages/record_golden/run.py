@@ -38,6 +38,7 @@ from bundler.onnxkit.value_files import Value
 from bundler.onnxkit.weaknesses import SYNTHETIC, describe_count, describe_seeded
 from bundler.stages.record_golden.alike import SEEDED, describe_alike, make_alike
 from bundler.stages.record_golden.examining import choose_repeated, count_largest, describe_only_sizes, weaknesses_of
+from bundler.stages.record_golden.renamed import RenamedSession, refuse_old_names
 from bundler.stages.record_golden.spec import Facts, Options
 from bundler.stages.record_golden.streams import describe_large, describe_steps, record_stream, take_state_away
 
@@ -100,6 +101,8 @@ def run(request: StageRequest, report: Report) -> StageResult:
     draws = bool(random_operators(structure))
     report(0.0, "loading the original model")
     session = open_session(model, REFERENCE)
+    if "original" in request.inputs:
+        session = RenamedSession(open_session(request.input("original"), REFERENCE), options.renamed)
     lanes = 1 if draws else count_lanes(REFERENCE, model)  # random operators draw in the order of the runs
     ranges = find_ranges(signature, options.ranges)
     seeded = SeededModel(session=session, structure=structure, signature=signature, lanes=lanes, ranges=ranges)
@@ -137,6 +140,7 @@ def _given_inputs(request: StageRequest, signature: Signature, options: Options)
         taken = list(range(min(total, options.max_samples)))
     with contextlib.closing(found):
         samples = [(found.names[index], adopt_types(found.read(index), signature)) for index in taken]
+    refuse_old_names(samples, options.renamed)
     check_samples(samples, signature, find_ranges(signature, options.ranges))
     notes: tuple[Note, ...] = ()
     if total > len(samples):

@@ -35,7 +35,7 @@ class Facts:
 SPEC = StageSpec(
     name="record_golden",
     title="Record the golden set",
-    inputs=("model", "samples?", "recorded?"),
+    inputs=("model", "original?", "samples?", "recorded?"),
     produces="golden",
     packages=("onnxruntime", "onnx", "numpy"),
     least_time=900.0,
@@ -54,7 +54,8 @@ class Options:
     evenly. A set that `travels` is part of every bundle: its samples are named by numbers, and with `alike` they are
     seeded ones, similar to those of `recorded` and equal to none. With `state` the samples are the first steps of one
     stream, without its inputs: each step's state is an output of the step before. A link's `file` is the role of the
-    .npy file that it begins with.
+    .npy file that it begins with. `renamed` are new names by those that the role `original` has: a model with other
+    names than `model`, whose outputs are recorded.
     """
 
     seed: int = 0
@@ -66,3 +67,4 @@ class Options:
     travels: bool = True
     alike: bool = False
     state: tuple[StateLink, ...] = ()
+    renamed: Mapping[str, str] = field(default_factory=dict)

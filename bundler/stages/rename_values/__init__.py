@@ -1,0 +1,1 @@
+"""Give inputs, outputs and dynamic dimensions other names."""
