@@ -1,10 +1,11 @@
-"""What the templates are rendered from: a pure function of the request and of what was placed in the bundle."""
+"""What the templates are rendered from: a function of the request, its golden sets, and the files of the bundle."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
@@ -20,7 +21,7 @@ from bundler.emitters.web.parts import Asset
 from bundler.emitters.web.profile import WebSettings
 from bundler.emitters.web.typescript import annotate_input, annotate_output, write_example
 from bundler.emitters.web.vendor import VENDOR
-from bundler.model.codec import encode
+from bundler.model.codec import encode, parse_json
 from bundler.model.runtime import RuntimeComponent, RuntimeConfig
 from bundler.model.signature import Port, describe_type
 from bundler.model.state import StateLink
@@ -187,7 +188,7 @@ def make_context(
             several=settings.sole is None, streams=any(one.state for one in settings.components)
         ),
         vendor=VENDOR,
-        components=_make_components(settings, title),
+        components=_make_components(request, title),
         several=settings.sole is None,
         streams=any(one.state for one in settings.components),
         together=settings.together,
@@ -266,12 +267,24 @@ def _summarise(config: RuntimeConfig, title: str) -> str:
     return f"The ONNX {named}, built for {title}."
 
 
-def _make_components(config: RuntimeConfig, title: str) -> tuple[ComponentContext, ...]:
+def _make_components(request: EmitRequest, title: str) -> tuple[ComponentContext, ...]:
+    config = request.config
     types = ("Model",) if config.sole else name_types([component.name for component in config.components])
-    return tuple(_make_component(*pair, title) for pair in zip(config.components, types, strict=True))
+    return tuple(
+        _make_component(component, type_, title, _read_sizes(request.components[component.name].golden))
+        for component, type_ in zip(config.components, types, strict=True)
+    )
 
 
-def _make_component(component: RuntimeComponent, type_: str, title: str) -> ComponentContext:
+def _read_sizes(golden: Path) -> dict[str, Sequence[int]]:
+    """The sizes of each input in the first sample of a golden set: at others the model may not run."""
+    first = parse_json((golden / "index.json").read_text(encoding="utf-8"))["samples"][0]
+    return {name: value["shape"] for name, value in first["inputs"].items() if value["kind"] == "tensor"}
+
+
+def _make_component(
+    component: RuntimeComponent, type_: str, title: str, sizes: Mapping[str, Sequence[int]]
+) -> ComponentContext:
     signature, model = component.signature, visible(shorten(component.model))
     return ComponentContext(
         name=component.name,
@@ -281,7 +294,7 @@ def _make_component(component: RuntimeComponent, type_: str, title: str) -> Comp
         inputs=tuple(_make_port(port, annotate_input(port.type)) for port in signature.inputs),
         outputs=tuple(_make_port(port, annotate_output(port.type)) for port in signature.outputs),
         example=tuple(
-            ExampleContext(key=shorten(port.name), value=write_example(port.type))
+            ExampleContext(key=shorten(port.name), value=write_example(port.type, sizes.get(port.name)))
             for port in signature.inputs
             if not port.optional
         ),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from bundler.model.signature import ValueType
 
@@ -31,13 +32,12 @@ def annotate_output(value: ValueType) -> str:
     return f"TypedTensor<{array}>" if array else "Tensor"
 
 
-def write_example(value: ValueType) -> str:
-    """An expression for a value of this type, with 1 for every dimension that is not fixed."""
+def write_example(value: ValueType, sizes: Sequence[int] | None) -> str:
+    """An expression for a value of this type that has these sizes."""
     array = ARRAYS.get(value.element_type or "") if value.kind == "tensor" else None
-    if array is None or value.shape is None:
+    if array is None or value.shape is None or sizes is None:
         return "…"
-    dims = [size if isinstance(size, int) else 1 for size in value.shape]
-    count = math.prod(dims)
+    count = math.prod(sizes)
     data = f"new {array}({count})" if array != "string[]" else f'Array({count}).fill("…")'
     fixed = all(isinstance(size, int) for size in value.shape)
-    return data if fixed else f"{{ data: {data}, dims: {dims} }}"
+    return data if fixed else f"{{ data: {data}, dims: {list(sizes)} }}"

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import json
+from pathlib import Path
 from typing import Any
 
 from bundler.devices.browser.headers import render_policy
@@ -68,6 +70,17 @@ MIXED = Signature(
         ),
     ),
 )
+
+
+MIXED_SIZES = {"input:0": (2, 3, 5), "class": (), "ids": (2, 128), "half": (4,)}
+
+
+def with_mixed(request: EmitRequest, folder: Path, **changes: Any) -> EmitRequest:
+    """`request` of one model with the signature `MIXED`, and a golden set of `MIXED_SIZES`."""
+    inputs = {name: {"kind": "tensor", "shape": sizes} for name, sizes in MIXED_SIZES.items()}
+    (folder / "index.json").write_text(json.dumps({"samples": [{"inputs": inputs}]}), "utf-8")
+    components = {name: dataclasses.replace(component, golden=folder) for name, component in request.components.items()}
+    return with_config(dataclasses.replace(request, components=components), signature=MIXED, **changes)
 
 
 def with_config(request: EmitRequest, **changes: Any) -> EmitRequest:

@@ -16,7 +16,7 @@ from bundler.model.runtime import RuntimeComponent
 from bundler.support.data import data_root
 from tests.support.bundles import sole_component
 from tests.unit.emitters.web.conftest import with_web
-from tests.unit.emitters.web.rendered import MIXED, render_all, with_config
+from tests.unit.emitters.web.rendered import render_all, with_config, with_mixed
 
 FILES = ("package.json", "index.js", "index.d.ts", "node.js", "runtime.js", "README.md")
 
@@ -32,8 +32,10 @@ def _strip(component: RuntimeComponent) -> dict[str, Any]:
     return {"model_digest": "0" * 64, "golden_digest": "0" * 64, "variants": variants}
 
 
-def test_declarations_of_every_kind_of_value(request_: EmitRequest, snapshot: SnapshotAssertion) -> None:
-    assert render_all(with_config(request_, signature=MIXED))["index.d.ts"] == snapshot
+def test_declarations_of_every_kind_of_value(
+    request_: EmitRequest, tmp_path: Path, snapshot: SnapshotAssertion
+) -> None:
+    assert render_all(with_mixed(request_, tmp_path))["index.d.ts"] == snapshot
 
 
 def test_the_readme_of_the_packed_form(request_: EmitRequest, snapshot: SnapshotAssertion) -> None:
@@ -41,8 +43,10 @@ def test_the_readme_of_the_packed_form(request_: EmitRequest, snapshot: Snapshot
     assert render_all(dataclasses.replace(request, format="tgz"))["README.md"] == snapshot
 
 
-def test_the_readme_shows_how_to_give_each_input(request_: EmitRequest, snapshot: SnapshotAssertion) -> None:
-    text = render_all(with_config(request_, signature=MIXED))["README.md"]
+def test_the_readme_shows_how_to_give_each_input(
+    request_: EmitRequest, tmp_path: Path, snapshot: SnapshotAssertion
+) -> None:
+    text = render_all(with_mixed(request_, tmp_path))["README.md"]
     assert text[text.index("const outputs") : text.index("Vite needs")] == snapshot
 
 
@@ -90,7 +94,7 @@ try { await load(); } catch (error) { if (error instanceof BundleError) console.
 def test_typescript_knows_the_names(request_: EmitRequest, tmp_path: Path, tsc: str, resolution: str) -> None:
     package = tmp_path / "node_modules" / "mixed"
     shutil.copytree(data_root("templates") / "web" / "package", package)
-    for name, text in render_all(with_config(request_, signature=MIXED, name="mixed")).items():
+    for name, text in render_all(with_mixed(request_, tmp_path, name="mixed")).items():
         (package / name).parent.mkdir(exist_ok=True)
         (package / name).write_text(text, "utf-8")
     (tmp_path / "package.json").write_text('{"type": "module"}')
