@@ -124,8 +124,8 @@ On = Annotated[
     Option(
         "--on",
         metavar="DEVICE",
-        help="Where the bundle is run: local, qemu-aarch64 (its setting is the core: qemu-aarch64:cortex-a76), browser "
-        "(the program: browser:/usr/bin/chromium, or BUNDLER_BROWSER), or a device that a package brings.",
+        help="Where to run the bundle: local, qemu-aarch64 (with a core: qemu-aarch64:cortex-a76), browser "
+        "(with a program: browser:/usr/bin/chromium, or BUNDLER_BROWSER), or a device that a package provides.",
         default="the first that suits the target",
     ),
 ]

@@ -104,7 +104,7 @@ def test_other_files_and_folders_are_no_model_and_the_message_says_how_to_get_on
 
 def test_an_output_that_cannot_be_written_is_reported_before_anything_runs(warm: CommandLine, model: Path) -> None:
     answer = warm.run("build", model, "--target=linux-x64", "--format=files", "--output", model / "out").expect(2)
-    assert f"{model} is a file, and the output is a folder" in answer.err
+    assert f"{model} is a file; the output must be a folder" in answer.err
     assert "Optimise" not in answer.err
 
 

@@ -62,7 +62,7 @@ def test_what_is_missing_is_reported_by_its_line(project: CommandLine) -> None:
     with (project.cwd / "bundler.toml").open("a") as file:
         file.write('\n[[models]]\npath = "cnn.onnx"\nname = "ears"\nsamples = "nowhere"\n')
     no_model = f"bundler.toml:3: {project.cwd}/mlp.onnx → linux-x64: error: there is no file"
-    no_data = f"there are no data at {project.cwd}/nowhere"
+    no_data = f"there is no file or folder {project.cwd}/nowhere"
     planned = project.run("plan").expect(3)
     assert no_model in planned.err
     assert f"bundler.toml:14: {project.cwd}/cnn.onnx → linux-x64: error: {no_data}" in planned.err

@@ -76,7 +76,7 @@ def test_steps_that_calibrate_and_judge_are_said_to(
     setting = ("--samples", tmp_path / "frames.npz", "--set", "precision.method=static-int8", "--no-prove")
     built = bundler.build(model, *here, "--state", "h0=hn", *setting, "-o", tmp_path / "out")
     (component,) = json.loads((Path(built["bundle"]) / "bundle.json").read_text("utf-8"))["components"]
-    text = "the steps that judge the model calibrate it, too"
+    text = "the steps that judge the model also calibrate it"
     assert text in [weakness["text"] for weakness in component["golden"]["weaknesses"]]
     (report,) = (tmp_path / "out").glob("*.report/report.html")
     assert f"T{text[1:]}." in report.read_text("utf-8")
@@ -223,7 +223,7 @@ def test_variants_that_cannot_grow_are_left_out_aloud(bundler: CommandLine, tmp_
     model = models.save(make_decoder(), tmp_path / "model")
     arguments = ("--target", "snapdragon-8g3", "--format=files", "--no-prove", "-o", tmp_path / "out")
     built = bundler.run("build", model, *CACHE, *arguments).expect(0)
-    assert "the bundle will not have variant htp, which the target has: Qualcomm QNN requires fixed sizes" in built.err
+    assert "variant htp of the target is left out of the bundle: Qualcomm QNN requires fixed sizes" in built.err
     (runtime,) = (tmp_path / "out").glob("*/runtime.json")
     (component,) = json.loads(runtime.read_text("utf-8"))["components"]
     assert [variant["name"] for variant in component["variants"]] == ["cpu"]
