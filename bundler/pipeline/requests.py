@@ -87,8 +87,8 @@ class BuildRequest:
             "--samples",
             metavar="PATH|FUNCTION",
             help="Inputs for the golden set: a folder of .npz files, of test_data_set_* folders, or of images, audio "
-            "or texts with a preprocessing; one .npz with a leading sample axis; or a function, as file.py:function, that "
-            "gives mappings from input name to array. Default: seeded synthetic inputs, as the report states.",
+            "or texts with a preprocessing; one .npz with a leading sample axis; or a function, as file.py:function, "
+            "that gives mappings from input name to array. Default: seeded synthetic inputs, as the report states.",
             of_one_model=True,
         ),
     ] = None

@@ -154,7 +154,7 @@ def test_a_file_that_is_no_initial_value_ends_the_build(
 
 @pytest.mark.parametrize(
     ("initial", "why"),
-    [('"../start.npy"', "leaves its folder"), ('"/tmp/start.npy"', "absolute"), ('"half"', "is no initial value")],
+    [('"../start.npy"', "leaves its folder"), ('"/tmp/start.npy"', "absolute"), ('"half"', "is not an initial value")],
 )
 def test_an_initial_value_outside_the_project_is_refused(
     bundler: CommandLine, tmp_path: Path, initial: str, why: str
@@ -213,7 +213,7 @@ def test_a_state_that_would_grow_says_so_where_it_is_not_asked(
 ) -> None:
     model = models.save(make_decoder(), tmp_path / "model")
     failed = bundler.run("plan", model, *here, "--state", "past_k=present_k").expect(2)
-    assert "may be longer than the input along axis 2: say grows=2" in failed.err
+    assert "may be longer than the input along axis 2: set grows=2" in failed.err
     assert "likely: --state past_k=present_k,grows=2 --state past_v=present_v,grows=2" in failed.err
     fixed = bundler.run("plan", model, *here, *CACHE, "--dim", "past=16").expect(2)
     assert "past_k grows along axis 2, where past = 16 is given for this build" in fixed.err
