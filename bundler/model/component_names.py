@@ -47,7 +47,7 @@ def check_component_names(names: Iterable[str]) -> None:
 
 def _find_fault(name: str) -> str:
     if _NAME.fullmatch(name) is None or name.endswith("_") or "__" in name:
-        return "it is no identifier in every language that bundles are written for"
+        return "it is not an identifier in every language of bundles"
     if name in _KEYWORDS.split():
-        return "it is a keyword in one of the languages that bundles are written for"
+        return "it is a keyword in a language of bundles"
     return "bundles have a member of this name" if name in _MEMBERS.split() else ""

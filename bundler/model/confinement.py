@@ -17,7 +17,7 @@ def refuse_path(path: str) -> str | None:
     any system is refused on every system, so that a bundle is valid on all systems or on none.
     """
     if not path or "\0" in path:
-        return "no file name"
+        return "not a file name"
     if PurePosixPath(path).is_absolute() or PureWindowsPath(path).drive or PureWindowsPath(path).root:
         return "absolute"
     if "\\" in path:
@@ -40,10 +40,10 @@ def find_inside(root: Path, path: str) -> Path:
     for part in parts[:-1]:
         place /= part
         if not stat.S_ISDIR(place.lstat().st_mode):
-            raise ValueError(f"{path[:80]!r}: {part!r} is no folder")
+            raise ValueError(f"{path[:80]!r}: {part!r} is not a folder")
     place /= parts[-1]
     if not stat.S_ISREG(place.lstat().st_mode):
-        raise ValueError(f"{path[:80]!r}: no regular file")
+        raise ValueError(f"{path[:80]!r}: not a regular file")
     return place
 
 
@@ -60,7 +60,7 @@ def find_files(root: Path) -> dict[str, Path]:
             continue
         path = place.relative_to(root).as_posix()
         if not stat.S_ISREG(status.st_mode):
-            raise ValueError(f"{path[:80]!r}: no regular file")
+            raise ValueError(f"{path[:80]!r}: not a regular file")
         if status.st_nlink > 1:
             raise ValueError(f"{path[:80]!r}: a hard link")
         found[path] = place

@@ -104,14 +104,14 @@ def _check_output(output: OutputComparison, tolerance: Tolerance, *, stable: boo
 
 
 _RATIOS = (
-    ("sqnr_db", "SQNR in dB"),
-    ("low_sqnr_db", "SQNR in dB of the lowest tenth of the samples"),
-    ("worst_sqnr_db", "SQNR in dB of the worst sample"),
-    ("cosine", "cosine similarity"),
+    ("sqnr_db", "SQNR {} dB"),
+    ("low_sqnr_db", "SQNR of the lowest tenth of the samples {} dB"),
+    ("worst_sqnr_db", "SQNR of the worst sample {} dB"),
+    ("cosine", "cosine similarity {}"),
 )
-_TYPICAL = ("typical_sqnr_db", "SQNR in dB without the constant part")
+_TYPICAL = ("typical_sqnr_db", "SQNR of the input-dependent part {} dB")
 """Never exempt as rounding: compared with a fill value of a billion every error is rounding."""
-_ROWS = ("top1_agreement", "share of unchanged best scores")
+_ROWS = ("top1_agreement", "top-1 agreement {}")
 
 
 def is_rounding(output: OutputComparison, tolerance: Tolerance) -> bool:
@@ -130,8 +130,8 @@ def _check_error(output: OutputComparison, tolerance: Tolerance) -> GateFailure 
     if error <= allowed:
         return None
     text = (
-        f"error {error:.3g} where the reference is {reference:.3g}, "
-        f"at most {allowed:.3g} allowed ({tolerance.absolute:g} + {tolerance.relative:g} of the reference)"
+        f"error {error:.3g} where the reference is {reference:.3g} "
+        f"(max {allowed:.3g}: {tolerance.absolute:g} + {tolerance.relative:g} of the reference)"
     )
     return _failure(output, "error", allowed, error, text)
 
@@ -152,7 +152,14 @@ def _check_least(output: OutputComparison, tolerance: Tolerance, figure: str, wo
         return _check_unmeasured(output, least)
     if least is None or found is None or found >= least:
         return None
-    return _failure(output, figure, least, found, f"{words} {found:.4g}, at least {least:g} required")
+    if figure == "top1_agreement":
+        return _failure(output, figure, least, found, f"{words.format(_in_percent(found))} (min {_in_percent(least)})")
+    return _failure(output, figure, least, found, f"{words.format(f'{found:.4g}')} (min {least:g})")
+
+
+def _in_percent(share: float) -> str:
+    """Rounded down: nothing that is below a limit is shown as if it met it."""
+    return f"{math.floor(share * 10_000 + 1e-6) / 100:g}%"
 
 
 def _check_unmeasured(output: OutputComparison, least: float) -> GateFailure | None:
@@ -171,7 +178,7 @@ def _check_agreement(output: OutputComparison, tolerance: Tolerance) -> GateFail
     wanted = (
         ""
         if tolerance.agreement is None
-        else f" (share of equal values {output.agreement:.4g}, at least {least:g} required)"
+        else f" (equal values {_in_percent(output.agreement)}, min {_in_percent(least)})"
     )
     return _failure(output, "agreement", least, output.agreement, f"{output.difference or 'values differ'}{wanted}")
 
@@ -195,6 +202,6 @@ def describe_failures(comparison: Comparison, failures: Collection[GateFailure])
         lines += [failure.text for failure in failures if failure.output == name]
         worst = outputs[name]
         if worst.worst_sample:
-            ratio = "" if worst.worst_sqnr_db is None else f" ({worst.worst_sqnr_db:.4g} dB)"
+            ratio = "" if worst.worst_sqnr_db is None else f" (SQNR {worst.worst_sqnr_db:.4g} dB)"
             lines.append(f"output {name!r}: worst sample {worst.worst_sample!r}{ratio}")
     return tuple(lines)

@@ -352,7 +352,7 @@ def parse_manifest(bundle: Path, content: bytes) -> dict[str, Any]:
     except ValueError as error:
         raise _malformed(path, str(error)) from error
     if not isinstance(data, dict):
-        raise _malformed(path, "it holds no JSON object")
+        raise _malformed(path, "it is not a JSON object")
     schema = data.get("schema")
     if type(schema) is not int or schema < 1:
         raise _malformed(path, f"its schema number is {schema!r}"[:200])
@@ -374,18 +374,18 @@ def read_manifest_bytes(bundle: Path) -> bytes:
         )
     if path.is_symlink():
         raise VerificationError(
-            f"{path} is a symbolic link", hint="a bundle holds its own manifest: copy the bundle again"
+            f"{path} is a symbolic link", hint="the manifest of a bundle must be a regular file: copy the bundle again"
         )
     try:
         status = path.stat()
         if not stat.S_ISREG(status.st_mode):  # reading a pipe would wait for somebody to write
-            raise _malformed(path, "it is no regular file")
+            raise _malformed(path, "it is not a regular file")
         if status.st_size > MANIFEST_BYTES:
             raise _malformed(path, f"it is larger than {MANIFEST_BYTES:,} bytes")
         return path.read_bytes()
     except OSError as error:
         raise VerificationError(
-            f"{path.parent} is no bundle: its manifest cannot be read",
+            f"{path.parent} is not a bundle: its manifest cannot be read",
             details=(f"{path.name}: {error.strerror or error}",),
             hint=_name_bundles(path.parent) or "give the folder that `bundler build` wrote; it holds bundle.json",
         ) from error

@@ -13,7 +13,7 @@ from bundler.model.free_dimensions import Key, Sizes, assign_sizes, dimension_ke
 from bundler.model.shapes import MAX_SIZE, write_shape
 from bundler.model.signature import Port, Signature
 
-YOUR_SIZES = "(put the sizes that you need in their places)"
+YOUR_SIZES = "(replace the numbers by the sizes that you need)"
 """Follows an example, because only the user knows the sizes that the model is used with."""
 
 LEAST = 1

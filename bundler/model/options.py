@@ -79,13 +79,13 @@ def parse_dimensions(pairs: Sequence[str]) -> dict[str, int]:
     for pair in pairs:
         name, _, size = pair.rpartition("=")
         if not name or not size.isdecimal():
-            raise UsageError(f"--dim {pair}: not of the form name=n", hint="for example --dim batch=1")
+            raise UsageError(f"--dim {pair}: expected NAME=N", hint="for example --dim batch=1")
         if not (size := size.lstrip("0")):
-            raise UsageError(f"--dim {pair}: a dimension has a size of at least 1", hint=f"for example --dim {name}=1")
+            raise UsageError(f"--dim {pair}: the size must be at least 1", hint=f"for example --dim {name}=1")
         if len(size) > _DIGITS or int(size) > MAX_SIZE:
-            raise UsageError(f"--dim {pair}: a size is at most {MAX_SIZE}", hint=f"for example --dim {name}=1")
+            raise UsageError(f"--dim {pair}: the size must be at most {MAX_SIZE}", hint=f"for example --dim {name}=1")
         if dimensions.setdefault(name, int(size)) != int(size):
-            raise UsageError(f"--dim {pair}: {name} is {dimensions[name]} already", hint="give each dimension once")
+            raise UsageError(f"--dim {pair}: {name} is already {dimensions[name]}", hint="give each dimension once")
     return dimensions
 
 
@@ -95,14 +95,14 @@ def parse_shapes(pairs: Sequence[str]) -> dict[str, Shape]:
     for pair in pairs:
         name, equals, sizes = pair.rpartition("=")
         if not name or not equals:
-            raise UsageError(f"--shape {pair}: not of the form input=sizes", hint=_SHAPE_EXAMPLE)
+            raise UsageError(f"--shape {pair}: expected INPUT=SIZES", hint=_SHAPE_EXAMPLE)
         try:
             shape = parse_shape(sizes)
         except ValueError as error:
             raise UsageError(f"--shape {pair}: {error}", hint=_SHAPE_EXAMPLE) from error
         if shapes.setdefault(name, shape) != shape:
             raise UsageError(
-                f"--shape {pair}: {name} has the shape {write_shape(shapes[name])} already", hint="give each input once"
+                f"--shape {pair}: {name} already has the shape {write_shape(shapes[name])}", hint="give each input once"
             )
     return shapes
 
@@ -112,20 +112,22 @@ def parse_pythons(versions: Sequence[str]) -> tuple[str, ...]:
     for version in versions:
         if not re.fullmatch(r"3\.[0-9]{1,2}", version):
             given = shlex.quote(version)
-            raise UsageError(f"--python {given}: not a version of Python like 3.12", hint="for example --python 3.12")
+            raise UsageError(
+                f"--python {given}: expected a Python version such as 3.12", hint="for example --python 3.12"
+            )
     return tuple(sorted(set(versions), key=lambda version: int(version.partition(".")[2])))
 
 
 _DIGITS: Final = len(str(MAX_SIZE))
-_SHAPE_EXAMPLE = "for example --shape x=1,3,48,192, or --shape 'x=?,3,48,192' to leave the first size as it is"
+_SHAPE_EXAMPLE = "for example --shape x=1,3,48,192, or --shape 'x=?,3,48,192' to leave the first size unchanged"
 
 On = Annotated[
     str | None,
     Option(
         "--on",
         metavar="DEVICE",
-        help="Where the bundle is run: local, qemu-aarch64 (its setting is the core: qemu-aarch64:cortex-a76), browser "
-        "(the program: browser:/usr/bin/chromium, or BUNDLER_BROWSER), or a device that a package brings.",
+        help="Where to run the bundle: local, qemu-aarch64 (with a core: qemu-aarch64:cortex-a76), browser "
+        "(with a program: browser:/usr/bin/chromium, or BUNDLER_BROWSER), or a device that a package provides.",
         default="the first that suits the target",
     ),
 ]

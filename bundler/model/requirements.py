@@ -38,7 +38,7 @@ class FixedSize:
 FIXED_BY: Mapping[str, str] = {
     "target": "fixed by the target",
     "user": "given for this build",
-    "model": "the only size at which the original model ran, among those tried",
+    "model": "the only tried size at which the original model ran",
 }
 """What fixed a size, as text."""
 

@@ -47,14 +47,14 @@ def parse_shape(text: str) -> Shape:
     to tune for between) is a range. Raises `ValueError`, which says why.
     """
     if not text.strip():
-        raise ValueError("there are no sizes in it; an input without axes has none that could be fixed")
+        raise ValueError("it names no sizes; an input without axes has no sizes to fix")
     return read_shape([part.strip() for part in text.split(",")])
 
 
 def read_shape(parts: Sequence[object]) -> Shape:
     """A shape of numbers, and of texts as `parse_shape` splits them. Raises `ValueError`."""
     if not 0 < len(parts) <= MAX_AXES:
-        raise ValueError(f"wants from 1 to {MAX_AXES} sizes, got {len(parts)}")
+        raise ValueError(f"expected 1 to {MAX_AXES} sizes, got {len(parts)}")
     return tuple(_read_size(part) for part in parts)
 
 
@@ -69,7 +69,7 @@ def check_shape(value: object) -> Shape:
     if isinstance(value, str):
         return parse_shape(value)
     if not isinstance(value, Sequence):
-        raise ValueError('wants [1, 3, 48, 192] or "1,3,48,192"')  # noqa: TRY004 - pydantic tells this one
+        raise ValueError('expected [1, 3, 48, 192] or "1,3,48,192"')  # noqa: TRY004 - pydantic tells this one
     return read_shape(value)
 
 
@@ -84,18 +84,20 @@ def _read_size(part: object) -> Size:
 def _read_range(text: str) -> SizeRange:
     sizes = [_read_number(part.strip()) for part in text[: _LONGEST * 3].split(RANGE)]
     if len(sizes) not in (2, 3) or sizes != sorted(sizes):
-        raise ValueError(f"wants a range as 64..320, or 64..192..320 with the size to tune for, got {_show(text)}")
+        raise ValueError(
+            f"expected a range such as 64..320, or 64..192..320 with the size to tune for, got {_show(text)}"
+        )
     if sizes[0] == sizes[-1]:
-        raise ValueError(f"a range has more than one size: write {sizes[0]} for {_show(text)}")
+        raise ValueError(f"a range must have more than one size: write {sizes[0]} instead of {_show(text)}")
     return SizeRange(least=sizes[0], best=sizes[1], most=sizes[-1])
 
 
 def _read_number(part: object) -> int:
     if isinstance(part, bool) or not isinstance(part, int | str) or not _NUMBER.fullmatch(str(part)[:_LONGEST]):
-        raise ValueError(f"wants numbers with commas between them, and ? for a size to leave open, got {_show(part)}")
+        raise ValueError(f"expected numbers separated by commas, and ? for a size to leave open, got {_show(part)}")
     size = int(str(part)[:_LONGEST])
     if not 1 <= size <= MAX_SIZE:
-        raise ValueError(f"a size is at least 1 and at most {MAX_SIZE}, got {_show(part)}")
+        raise ValueError(f"a size must be from 1 to {MAX_SIZE}, got {_show(part)}")
     return size
 
 

@@ -60,15 +60,15 @@ def _parse_link(text: str) -> StateLink:
     link, *settings = text.split(",")
     taken, equals, given = link.partition("=")
     if not equals or not taken or not given:
-        raise UsageError(f"--state {text[:200]}: not an input and an output", hint=_EXAMPLE)
+        raise UsageError(f"--state {text[:200]}: expected INPUT=OUTPUT", hint=_EXAMPLE)
     found = {"initial": "zeros", "grows": ""}
     for setting in settings:
         key, _, value = setting.partition("=")
         if key not in found:
-            raise UsageError(f"--state {text[:200]}: {key!r} is no setting of a state", hint=_EXAMPLE)
+            raise UsageError(f"--state {text[:200]}: {key!r} is not a setting of a state", hint=_EXAMPLE)
         found[key] = value
         if key == "grows" and not (value.isascii() and value.isdecimal()):
-            raise UsageError(f"--state {text[:200]}: {value!r} is no axis; axes count from 0", hint=_EXAMPLE)
+            raise UsageError(f"--state {text[:200]}: {value!r} is not an axis; axes count from 0", hint=_EXAMPLE)
     return make_link(taken, given, found["initial"], int(found["grows"]) if found["grows"] else None)
 
 
@@ -84,12 +84,12 @@ def make_link(taken: str, given: str, initial: float | str = "zeros", grows: int
         value = math.nan
     if not math.isfinite(value):
         raise UsageError(
-            f"state {taken!r}: {initial!r} is no initial value", hint="give a finite number, zeros, or a .npy file"
+            f"state {taken!r}: {initial!r} is not an initial value", hint="give a finite number, zeros, or a .npy file"
         )
     if grows is not None:
         raise UsageError(
             f"state {taken!r} begins with the length 0, which the number {value:g} cannot fill",
-            hint="leave initial out, or give a .npy file",
+            hint="remove initial, or give a .npy file",
         )
     return StateLink(input=taken, output=given, initial="constant", value=value)
 
@@ -155,9 +155,9 @@ def doubt_state(signature: Signature, links: Sequence[StateLink]) -> Iterator[st
     for pair in find_state_pairs(signature) if links else ():
         (shown,) = show_state([pair])
         if pair.input in given and given[pair.input] != pair.output:
-            yield f"state {pair.input[:80]}={given[pair.input][:80]}: by their names it is {shown[:200]}"
+            yield f"state {pair.input[:80]}={given[pair.input][:80]}: the names suggest {shown[:200]}"
         elif pair.input not in given and pair.output not in given.values():
-            yield f"{pair.input[:80]} and {pair.output[:80]} are likely a state, too, which --state {shown[:200]} links"
+            yield f"{pair.input[:80]} and {pair.output[:80]} are likely a state: link them with --state {shown[:200]}"
 
 
 def _find_problems(signature: Signature, links: Sequence[StateLink], place: int) -> Iterator[str]:
@@ -185,14 +185,14 @@ def _suggest(name: str, ports: Mapping[str, Port]) -> str:
 
 def _find_mismatches(taken: Port, given: Port, link: StateLink) -> Iterator[str]:
     if taken.optional:
-        yield f"input {taken.name[:80]!r} is optional; a state is an input of every call"
+        yield f"input {taken.name[:80]!r} is optional; a state must be an input of every call"
     if not _same_type(taken, given, link.grows):
         yield f"the input is {describe_type(taken.type)}, the output {describe_type(given.type)}"
         return
     if taken.type.element_type in ("str", "bool") or (taken.type.element_type or "").startswith("float8"):
-        yield f"{taken.type.element_type} is no type of a state; numbers are"
+        yield f"{taken.type.element_type} cannot be a state; the type must be a number"
     elif "int" in (taken.type.element_type or "") and not link.value.is_integer():
-        yield f"the initial value {link.value} is none of {taken.type.element_type}"
+        yield f"the initial value {link.value} cannot be represented as {taken.type.element_type}"
     obstacle = None if link.grows is None else _find_obstacle(taken, given, link.grows)
     if obstacle:
         yield obstacle
@@ -200,7 +200,7 @@ def _find_mismatches(taken: Port, given: Port, link: StateLink) -> Iterator[str]
     sizes = taken.type.shape
     axis = _find_growth(taken, given)
     if axis is not None and link.grows is None:
-        yield f"the output may be longer than the input along axis {axis}: say grows={axis}, or fix both sizes"
+        yield f"the output may be longer than the input along axis {axis}: set grows={axis}, or fix both sizes"
     elif sizes is None or not all(isinstance(size, int) for place, size in enumerate(sizes) if place != link.grows):
         others = "" if link.grows is None else "other "
         yield f"input {taken.name[:80]!r} is {describe_type(taken.type)}: fix its {others}{_SIZES}"

@@ -213,8 +213,8 @@ def _compiled(step: str, placed: Mapping[str, Any], partners: tuple[str, ...] = 
         compiled = decode(Compiled, known)
         return replace(compiled, names=_name_devices(compiled) or compiled.names, partners=partners)
     missing = [key for key in ("provider", "devices", "sdk") if key not in placed]
-    wrong = f"lack {', '.join(missing)}" if missing else "have provider, devices, sdk or statement of another type"
+    wrong = f"lack {', '.join(missing)}" if missing else "have a provider, devices, sdk or statement of the wrong type"
     raise StageError(
-        f"{step} compiled a model and does not say for what: its facts {wrong}",
-        hint="ask the maker of the package that brings the stage",
+        f"{step} compiled a model and did not record its target: its facts {wrong}",
+        hint="report this to the author of the package that provides the stage",
     )

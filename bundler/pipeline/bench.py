@@ -86,7 +86,7 @@ def _assign_baseline(bundle: Path, baseline: Mapping[str, Path]) -> Mapping[str,
     if set(baseline) <= set(known):
         return baseline
     raise UsageError(
-        f"--baseline does not say which component of {bundle} it is for",
+        f"--baseline must name a component of {bundle}",
         details=(f"its components are {', '.join(known)}",),
         hint=" ".join(f"--baseline {name}=MODEL" for name in known),
     )
@@ -100,18 +100,18 @@ def _check_timing(bundles: Sequence[Path], timing: Timing) -> None:
             raise UsageError(
                 f"{bundle} cannot be timed with --batch, --threads, --spinning or --callers",
                 details=(emitter.timed_as_usual,),
-                hint="time it without them; they are for Python bundles",
+                hint="remove these options; they are for Python bundles",
             )
 
 
 def _nothing_timed(bundles: Iterable[Path], timing: Timing = USUAL) -> VerificationError:
     emitters = {bundle: find_emitter(read_manifest(bundle).ecosystem) for bundle in bundles}
     reasons = [f"{bundle}: {emitter.untimed}" for bundle, emitter in emitters.items() if isinstance(emitter, Untimed)]
-    hint = "`bundler verify` says whether they run here"
+    hint = "`bundler verify` shows whether they run here"
     if reasons:
-        hint = "a Python or web bundle (--format dir) can be timed, if there is one; else time in your application"
+        hint = "time a Python or web bundle (--format dir) of the model, or measure in your application"
     elif not timing.is_usual:
-        hint = f"time them without --batch, --threads, --spinning and --callers; {hint}"
+        hint = f"remove --batch, --threads, --spinning and --callers; {hint}"
     return VerificationError("no bundle could be timed on this machine", details=tuple(reasons), hint=hint)
 
 

@@ -78,7 +78,7 @@ def build(
     if summary is None and request.prove and not request.measure:  # brief figures do not replace those of --measure
         summary = recall_bundle(root, final, bundle_key(bundle.measured()))
     if summary is not None and not _is_there(report):
-        reporter.say(f"{report} is gone: the bundle is written again, with its report")
+        reporter.say(f"the report {report} is missing: writing the bundle and its report again")
         summary = None
     fresh = summary is None
     if summary is None:
@@ -239,16 +239,16 @@ def check_gates(
         compiled = {variant.compiled for variant in prepared.plan.variants}
         if verdict.judged in compiled and all(other.judged != lossy.id for other in verdicts):
             sources = replace(sources, lines=(_DEVICE_LOSES, *sources.lines))
-    broken = "your own metric" if verdict.is_metric else "the accuracy gate"
+    broken = "your metric" if verdict.is_metric else "the accuracy gate"
     remedy = hint_for_loss(prepared, lossy, sources, verdict.setting) if lossy else _gate_hint(verdict)
     raise GateError(
         f"{prepared.title}: stage {verdict.judged} breaks {broken}",
         details=(*verdict.lines, *sources.lines),
-        hint=f"{_ask_for_samples(prepared)}; else {remedy}" if _is_seeded(verdict, outcomes) else remedy,
+        hint=f"{_ask_for_samples(prepared)}; otherwise {remedy}" if _is_seeded(verdict, outcomes) else remedy,
     )
 
 
-_DEVICE_LOSES = "the same model met the gate before it was compiled: the device's own arithmetic adds to the loss"
+_DEVICE_LOSES = "the model met the gate before it was compiled: the device's arithmetic adds to the loss"
 
 
 def _is_seeded(verdict: Verdict, outcomes: Mapping[str, StepOutcome]) -> bool:
@@ -260,12 +260,12 @@ def _is_seeded(verdict: Verdict, outcomes: Mapping[str, StepOutcome]) -> bool:
 def _ask_for_samples(prepared: Prepared) -> str:
     project = prepared.request.project
     where = f'samples = "FOLDER" in {project}, in the table of the model' if project else "--samples FOLDER"
-    return f"these inputs are seeded, not real data: give real ones first, with {where}"
+    return f"the gate ran on synthetic inputs: retry with real samples first, {where}"
 
 
 def _gate_hint(verdict: Verdict) -> str:
     if verdict.judged == "simplify":
-        return "leave the simplifier out with --set optimization.simplifier=none"
+        return "skip the simplifier with --set optimization.simplifier=none"
     return f"lower the level with --set optimization.level=basic, or widen the gate with --set {verdict.setting}"
 
 

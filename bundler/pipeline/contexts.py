@@ -75,13 +75,13 @@ def _compile(
     try:
         outcome = _run(pair, steps, name, workspace, reporter)
     except StageError as error:
-        return f"compiled together they fail: {error.message}"
+        return f"compiling them together failed: {error.message}"
     placed = [outcome.facts, outcome.facts.get("partner", {})]
     if [facts.get("share") for facts in placed] != [each.facts.get("share") for each in alone]:
-        return "compiled together, other nodes are assigned to the device"
+        return "compiled together, different nodes are assigned to the device"
     before, after = sum(map(_count_bytes, alone)), _count_bytes(outcome)
     if after > MOST_SHARE * before:
-        return f"one file of both has {format_bytes(after)}, two have {format_bytes(before)}"
+        return f"one shared file has {format_bytes(after)}, two files have {format_bytes(before)}"
     reporter.say(
         f"variant {name} of {' and '.join(part.prepared.plan.name for part in pair)} share one compiled file: "
         f"{format_bytes(after)} instead of {format_bytes(before)}"
@@ -95,11 +95,11 @@ def _compile(
 
 def _find_obstacle(steps: Sequence[Step]) -> str | None:
     if len(steps) != PARTNERS:
-        return f"the compiler takes {PARTNERS} models at once, and these are {len(steps)}"
+        return f"the compiler takes {PARTNERS} models at once, not {len(steps)}"
     first, second = steps
     if (first.options, first.environment) != (second.options, second.environment):
-        return "they are compiled with other options"
-    return "what is compiled is embedded in each model" if first.options.get("embed") else None
+        return "they are compiled with different options"
+    return "the compiled part is embedded in each model" if first.options.get("embed") else None
 
 
 def _run(

@@ -33,7 +33,7 @@ _SUFFIXES: Final = {
 _FUNCTION: Final = re.compile(r"(?P<place>[^:]+(?::[\\/][^:]+)?):(?P<function>[^\W\d]\w*)")
 _MODULE: Final = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*")
 _TAKES: Final = (
-    "a folder of .npz files, of ONNX test_data_set_* folders, or of pictures, recordings or texts with a "
+    "a folder of .npz files, of ONNX test_data_set_* folders, or of images, audio or texts with a "
     "preprocessing.toml; one .npz file; or a function as file.py:function"
 )
 
@@ -91,11 +91,11 @@ def read_argument(text: str, preprocessing: Path | None = None, flag: str = "--s
         found = _find_function(text, flag)
         if found is not None:
             return found
-        raise UsageError(f"there are no data at {visible(text)}", hint=f"{flag} takes {_TAKES}")
+        raise UsageError(f"there is no file or folder {visible(text)}", hint=f"{flag} takes {_TAKES}")
     if path.is_file() and path.suffix == ".py":
         raise UsageError(
-            f"{visible(path.name)} is Python, and does not say which function gives the samples",
-            hint=f"name it: {flag} takes {visible(path.name)}:function",
+            f"{visible(path.name)} is a Python file, and no function in it was named",
+            hint=f"name the function that gives the samples: {flag} takes {visible(path.name)}:function",
         )
     return _read_files(path, preprocessing, flag)
 
@@ -105,8 +105,8 @@ def check_used(preprocessing: Path | None, arguments: Sequence[DataArgument]) ->
     if preprocessing is not None and all(argument.preprocessing is None for argument in arguments):
         raise UsageError(
             f"the preprocessing {visible(str(preprocessing))} would have no effect",
-            details=("it is for folders of pictures, recordings or texts",),
-            hint="leave it out, or give such a folder as samples or for calibration",
+            details=("it is for folders of images, audio or texts",),
+            hint="remove it, or give such a folder as samples or for calibration",
         )
 
 
@@ -151,8 +151,8 @@ def _read_files(path: Path, preprocessing: Path | None, flag: str) -> DataArgume
         return DataArgument(kind="samples", path=path, options={"kind": "samples"})
     if plain:
         raise UsageError(
-            f"{visible(path.name)} holds samples and a {DECLARATION}, which is for pictures, recordings or texts",
-            hint="give two folders, or remove the one that is not meant",
+            f"{visible(path.name)} holds samples and a {DECLARATION}, which is for images, audio or texts",
+            hint="give two folders, or remove one of the two",
         )
     if declared is None:
         raise _undeclared(path, flag)
@@ -187,14 +187,14 @@ def _undeclared(path: Path, flag: str) -> UsageError:
     counts = {kind: sum(name in suffixes for name in names) for kind, suffixes in _SUFFIXES.items()}
     kind = max(counts, key=lambda name: counts[name])
     if not counts[kind]:
-        what = "is empty" if path.is_dir() and not names else "holds nothing that can be read"
+        what = "is empty" if path.is_dir() and not names else "holds no supported data"
         named = "np.savez('samples.npz', NAME=array) says which input an array is for; " if ".npy" in names else ""
         return UsageError(f"{visible(path.name)} {what}", hint=f"{named}{flag} takes {_TAKES}")
     from bundler.profiles.preprocessing import starter_lines  # noqa: PLC0415 - as above
 
     return UsageError(
-        f"{visible(path.name)} holds {kind} data, and nothing says how they are prepared for the model",
+        f"{visible(path.name)} holds {kind} data, but no preprocessing for the model is declared",
         details=("for example:", *starter_lines(kind)),
-        hint=f"write that into {DECLARATION} in the folder, or into a file named by --preprocessing; "
+        hint=f"write this into {DECLARATION} in the folder, or into a file named by --preprocessing; "
         "docs/preprocessing.md lists every key",
     )

@@ -92,7 +92,7 @@ def _describe(tensor: LossyTensor) -> str:
     node = f"node {tensor.node!r}" if tensor.node else "a node without a name"
     what = "weight" if tensor.kind == "weight" else "tensor"
     ratio = tensor.sqnr_db
-    left = "is no longer finite" if ratio is None else f"has {ratio:g} dB left"
+    left = "is no longer finite" if ratio is None else f"SQNR {ratio:g} dB"
     return f"{node} ({tensor.operator}): {what} {tensor.tensor!r} {left}"
 
 
@@ -105,4 +105,4 @@ def hint_for_loss(prepared: Prepared, lossy: Step, sources: ErrorSources, settin
         return other
     kept = [*prepared.profile.precision.exclude_nodes, *names]
     value = f"precision.exclude_nodes={json.dumps(kept, ensure_ascii=False)}"
-    return f"keep the precision of the worst with --set {shlex.quote(value)}, {other}"
+    return f"keep the precision of the worst nodes with --set {shlex.quote(value)}, {other}"

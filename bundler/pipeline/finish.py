@@ -244,7 +244,7 @@ def _reservations(prepared: Prepared) -> tuple[str, ...]:
     data = prepared.plan_request.calibration
     calibrated = any(step.id == CALIBRATED for step in prepared.plan.steps)
     if calibrated and data is not None and data.synthetic:
-        return ("calibrated with synthetic inputs: its ranges are not those of real data",)
+        return ("calibrated with synthetic inputs: its ranges do not come from real data",)
     return ()
 
 
@@ -302,7 +302,7 @@ def _check_budget(request: FinishRequest, size: int, downloads: tuple[Download, 
             f"{prepared.title}: over the size budget",
             details=tuple(over),
             hint="raise it with --set budget.model_mb=…, budget.bundle_mb=… or budget.download_mb=…; "
-            "for Python, --python 3.12 makes a bundle of one version alone",
+            "for Python, --python 3.12 builds for one version only",
         )
 
 
@@ -437,8 +437,8 @@ def write_report(bundle: BuiltBundle, finished: Finished, folder: Path) -> Path:
         return write_report_files(folder, data)
     except OSError as error:
         raise StageError(
-            f"the bundle is in its place, but its report could not be written to {folder}: {error.strerror}",
-            hint="free space on the disk, or move away what is there, and build again",
+            f"the bundle was written, but its report could not be written to {folder}: {error.strerror}",
+            hint="free space on the disk, or move the old report, and build again",
         ) from error
 
 
@@ -463,8 +463,8 @@ def explain_unmeasured(proofs: Sequence[VariantProof], emitter: Emitter) -> str:
     if not proofs:
         return "the bundle was not run (--no-prove)"
     if any(proof.passed and proof.level in ("emulated", "stand-in") for proof in proofs):
-        return "what ran here is not as fast or as slow as the device"
-    return "; ".join(sorted({proof.reason for proof in proofs if proof.passed is None})) or "it was not asked for"
+        return "it ran here as an emulation or stand-in, whose times say nothing about the device"
+    return "; ".join(sorted({proof.reason for proof in proofs if proof.passed is None})) or "not requested"
 
 
 def _log_lines(part: BuiltPart) -> list[str]:

@@ -49,7 +49,7 @@ def _find_overlap(plan: ComponentPlan) -> Iterator[Weakness]:
     steps = {step.id: step for step in plan.steps}
     calibrated, judged = steps.get(CALIBRATED), steps[plan.golden]
     if plan.state and calibrated is not None and calibrated.inputs.get("samples", "") == judged.inputs.get("samples"):
-        yield Weakness(kind="calibrates", name="", text="the steps that judge the model calibrate it, too")
+        yield Weakness(kind="calibrates", name="", text="the steps that judge the model also calibrate it")
 
 
 def _kind(plan: ComponentPlan, facts: Facts) -> Literal["samples", "seeded", "like-samples"]:

@@ -36,11 +36,12 @@ def _check_file(link: StateLink) -> Path:
     label = f"state {link.input[:80]!r}: {str(path)[:200]!r}"
     if not path.is_file():
         raise UsageError(
-            f"{label} is no file", hint="write it with numpy.save('start.npy', array); check its path and permissions"
+            f"{label} is not a file",
+            hint="write it with numpy.save('start.npy', array); check its path and permissions",
         )
     if path.stat().st_size > MAX_BYTES:
         raise UsageError(
-            f"{label} has {path.stat().st_size:,} bytes, and an initial value at most {MAX_BYTES:,}",
+            f"{label} has {path.stat().st_size:,} bytes (max {MAX_BYTES:,})",
             hint="give the state of one stream, without an axis of samples or steps",
         )
     return path

@@ -32,7 +32,7 @@ def explain_too_slow(request: BuildRequest, proofs: Sequence[VariantProof]) -> s
     ran = next((proof for proof in proofs if proof.passed and proof.comparison), None)
     if request.measure or ran is None or _estimate_seconds(ran) <= MAX_ESTIMATE:
         return ""
-    return f"its loads and calls take longer than the {BRIEF_SECONDS:g} s that a build spends on timing; use --measure"
+    return f"too slow for the {BRIEF_SECONDS:g} s timing budget of a build; use --measure"
 
 
 def _estimate_seconds(proof: VariantProof) -> float:

@@ -19,7 +19,7 @@ def check_model_path(path: Path) -> None:
         raise ModelError(f"there is no file {path}", hint=_near(path) or _download(path))
     how = _EXPORTS.get(path.suffix.lower())
     if how is not None and not _begins_as_onnx(path):
-        raise ModelError(f"{path} is no ONNX model, by its name", hint=f"export it to ONNX first: {how}")
+        raise ModelError(f"{path} does not have the file extension .onnx", hint=f"export it to ONNX first: {how}")
 
 
 def _near(path: Path) -> str:
@@ -42,7 +42,7 @@ _PYTORCH = "torch.onnx.export(model, inputs, 'model.onnx', dynamo=True) in Pytho
 _EXPORTS: Mapping[str, str] = {
     ".pt": _PYTORCH,
     ".pth": _PYTORCH,
-    ".safetensors": "`bundler build hf:./FOLDER` takes the folder of a Transformers model; else export it from PyTorch",
+    ".safetensors": "`bundler build hf:./FOLDER` takes the folder of a Transformers model; or export it from PyTorch",
     ".h5": "`python -m tf2onnx.convert --keras FILE --output model.onnx`",
     ".keras": "`python -m tf2onnx.convert --keras FILE --output model.onnx`",
     ".pb": "`python -m tf2onnx.convert --saved-model FOLDER --output model.onnx`",

@@ -117,19 +117,21 @@ def read_components(root: Path) -> dict[str, tuple[PackagedVariant, ...]]:
     manifest = _parse(_Manifest, data, "the manifest", strict=minor <= _MINOR)
     package = _Package(root=real_path(root), strict=minor <= _MINOR, assets=manifest.shared_assets)
     if manifest.layout != "portable":
-        raise _bad("it is installed, not portable: its paths may lead anywhere on another machine")
+        raise _bad(
+            "its layout must be portable: the paths of an installed package may lead anywhere on another machine"
+        )
     if not manifest.components:
-        raise _bad("it has no component")
+        raise _bad("it has no components")
     return {name: tuple(_read_component(package, name, value)) for name, value in manifest.components.items()}
 
 
 def _check_version(data: Mapping[str, Any]) -> int:
     """The minor version of the schema. The layouts before schema 1 listed components by name."""
     if isinstance(data.get("components"), list):
-        raise _bad("its layout is that of a runtime before 1.28, which no later one reads")
+        raise _bad("its layout is older than ONNX Runtime 1.28, and no later version reads it")
     found = re.fullmatch(r"(\d{1,9})(?:\.(\d{1,9}))?", str(data.get("schema_version")))
     if found is None:
-        raise _bad("its schema_version is no version")
+        raise _bad("its schema_version is not a version")
     if int(found[1]) != _MAJOR:
         raise _bad(f"it has schema {found[0]}; this bundler reads {_MAJOR}")
     return int(found[2] or 0)
@@ -155,11 +157,11 @@ def _read_variant(package: _Package, folder: Path, name: str, body: Any) -> Pack
     if isinstance(orders, str):
         orders = _read_json(resolve_path(package, home, orders))
     if not isinstance(orders, Mapping):
-        raise _bad(f"executor_info of {where} is no object")
+        raise _bad(f"executor_info of {where} is not an object")
     session = _parse(_Session, orders, where, strict=False)
     weights = session.session_options.get(_WEIGHTS, "")
     if not isinstance(weights, str):
-        raise _bad(f"{_WEIGHTS} of {where} is no text")
+        raise _bad(f"{_WEIGHTS} of {where} is not a string")
     return PackagedVariant(
         name=name,
         provider=variant.ep,
@@ -187,7 +189,7 @@ def resolve_path(package: _Package, folder: Path, text: str) -> Path:
         package.root, package.root, package.assets.get(f"sha256:{asset[1]}", f"shared_assets/sha256-{asset[1]}")
     )
     if hash_folder(home) != asset[1]:
-        raise _bad(f"the shared asset {asset[1]} holds something else")
+        raise _bad(f"the files of the shared asset {asset[1]} do not match this digest")
     return _confine(home, home, asset[2]) if asset[2] else home
 
 
@@ -206,12 +208,12 @@ def list_files(folder: Path, what: str) -> dict[str, Path]:
         return find_files(folder)
     except (OSError, ValueError) as error:
         why = str(error) if isinstance(error, ValueError) else f"{_show(folder.name)}: {error.strerror}"
-        raise _bad(f"{what} holds more than plain files: {why}") from error
+        raise _bad(f"{what} may hold only regular files: {why}") from error
 
 
 def _confine(root: Path, folder: Path, text: Any) -> Path:
     if not isinstance(text, str) or not text or "\0" in text:
-        raise _bad("a path is not a text, or is empty")
+        raise _bad("a path is empty, or not a string")
     parts, windows = PurePosixPath(text), PureWindowsPath(text)
     if ".." in windows.parts or parts.is_absolute() or windows.drive or windows.root:
         raise _bad(f"the path {_show(text)} leaves the package")
@@ -221,9 +223,9 @@ def _confine(root: Path, folder: Path, text: Any) -> Path:
         try:
             mode = place.lstat().st_mode
         except (OSError, ValueError) as error:
-            raise _bad(f"there is no {_show(text)} in it") from error
+            raise _bad(f"it has no {_show(text)}") from error
         if not stat.S_ISDIR(mode) and not stat.S_ISREG(mode):
-            raise _bad(f"the path {_show(text)} leads through what is neither a folder nor a plain file")
+            raise _bad(f"the path {_show(text)} leads through something other than a folder or a regular file")
     if not place.is_relative_to(root):
         raise _bad(f"the path {_show(text)} leaves the package")
     return place
@@ -233,14 +235,14 @@ def _read_json(path: Path) -> dict[str, Any]:
     try:
         status = path.lstat()
         if not stat.S_ISREG(status.st_mode):
-            raise _bad(f"{_show(path.name)} is no plain file")
+            raise _bad(f"{_show(path.name)} is not a regular file")
         if status.st_size > _LARGEST:
             raise _bad(f"{_show(path.name)} is larger than {_LARGEST:,} bytes")
         data = parse_json(path.read_bytes())
     except (OSError, ValueError) as error:
         raise _bad(f"{_show(path.name)} cannot be read: {type(error).__name__}") from error
     if not isinstance(data, dict):
-        raise _bad(f"{_show(path.name)} holds no object")
+        raise _bad(f"{_show(path.name)} does not hold a JSON object")
     return data
 
 
@@ -254,7 +256,7 @@ def _parse(kind: type[P], data: Any, where: str, *, strict: bool) -> P:
         if first["type"] == "missing":
             raise _bad(f"{where} has no {name}") from error
         what = f"{name} of {where}" if name else where
-        raise _bad(f"{what} is no {'text' if first['type'].startswith('string') else 'object'}") from error
+        raise _bad(f"{what} is not {'a string' if first['type'].startswith('string') else 'an object'}") from error
     if strict and found.model_extra:
         raise _bad(f"{where} has the unknown field {_show(min(found.model_extra))}")
     return found
@@ -269,5 +271,5 @@ def _bad(why: str) -> ModelError:
     return ModelError(
         "the model package cannot be read",
         details=(why,),
-        hint="make it again with a tool for ONNX Runtime 1.28 or later, or give the ONNX model in it",
+        hint="create it again with a tool for ONNX Runtime 1.28 or later, or give the ONNX model in it",
     )

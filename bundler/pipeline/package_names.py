@@ -31,7 +31,8 @@ def warn_of_no_name(request: BuildRequest, name: str, identity: Identity) -> tup
         return ()
     named = f'name = "NAME" in {request.project}' if request.project else "--name NAME"
     alone = 'package_name = "NAME"' if request.project else "--package-name NAME"
-    return (f"the package is called {name}, as its file is; {named} names bundle and package, {alone} the package",)
+    text = f"the package is called {name}, like its file; {named} renames bundle and package, {alone} only the package"
+    return (text,)
 
 
 def warn_of_same_packages(requests: Sequence[BuildRequest]) -> Iterator[Note]:
@@ -47,7 +48,7 @@ def warn_of_same_packages(requests: Sequence[BuildRequest]) -> Iterator[Note]:
     for package, bundles in found.items():
         if package and len(bundles) > 1:
             text = (
-                f"{' and '.join(bundles)} are each {package}, of which an index takes one; {_name_apart(requests[0])}"
+                f"{' and '.join(bundles)} are each {package}, and an index accepts only one; {_name_apart(requests[0])}"
             )
             yield Note(text=text, level="warning")
 
@@ -67,4 +68,4 @@ def _name_apart(request: BuildRequest) -> str:
     template = "{model}-{target}"
     if request.project:
         return f'write package_name = "{template}" in {request.project}, in the table of the model'
-    return f"name them apart with --package-name '{template}'"
+    return f"give them different names with --package-name '{template}'"

@@ -66,7 +66,9 @@ def parse_package(text: str) -> PackageReference:
     pairs = parse_qsl(query, keep_blank_values=True)
     options = dict(pairs)
     if len(options) != len(pairs) or set(options) - {"component", "variant"} or not all(options.values()):
-        raise UsageError(f"what stands behind ? in {ascii(text)[:120]} is neither component nor variant", hint=_FORMS)
+        raise UsageError(
+            f"the part after ? in {ascii(text)[:120]} names neither a component nor a variant", hint=_FORMS
+        )
     return PackageReference(folder=Path(place), **options)
 
 
@@ -96,7 +98,7 @@ def find_model(reference: PackageReference) -> PackageModel:
         raise ModelError(
             f"the model package {reference.name} holds no model in plain ONNX",
             details=tuple(f"variant {ascii(name)[:80]}: {reason}" for name, reason in reasons.items()),
-            hint="what was compiled cannot be made ready for another device: give the ONNX model that it was made of",
+            hint="compiled models cannot be prepared for another device: give the original ONNX model",
         )
     return PackageModel(model=plain[0].model, weights=_apart(plain[0]), component=component, variant=plain[0].name)
 
@@ -111,7 +113,7 @@ def join_model(found: PackageModel, folder: Path) -> Path:
     files = list_files(found.weights, "the folder of its weights")
     if found.model.name in files:
         raise ModelError(
-            "the model package cannot be read", details=(f"a file of its weights is named {found.model.name!a}, too",)
+            "the model package cannot be read", details=(f"one of its weight files is also named {found.model.name!a}",)
         )
     for name, source in {**files, found.model.name: found.model}.items():
         _place(source, folder / name)

@@ -56,7 +56,7 @@ def staging_folder(final: Path) -> Iterator[Path]:
             raise
         raise full_disk_error(error, f"writing {final.name}", folder, *filter(None, (find_offered(),))) or StageError(
             f"the bundle could not be written to {final.parent}: {error.strerror}",
-            hint="free space on the disk (and on the cache's, if it is another), or choose another --output",
+            hint="free space on the disk (and on the disk of the cache), or choose another --output",
         ) from error
     finally:
         shutil.rmtree(folder, ignore_errors=True)
@@ -70,7 +70,7 @@ def check_replaceable(final: Path) -> None:
     check_path_text(final, "the output")
     if os.path.ismount(final):  # `Path.is_mount` raises where another build renames the folder between its two looks
         raise UsageError(
-            f"{final} is a mount point, and a bundle is renamed into its place",
+            f"{final} is a mount point, which a bundle cannot replace",
             hint="mount the folder above it, or choose another --output",
         )
     _check_writable(final.parent)
@@ -79,16 +79,16 @@ def check_replaceable(final: Path) -> None:
     with suppress(OSError), _alone(final):  # another build may have been between its two renames
         if _is_replaceable(final):
             return
-    raise UsageError(f"{final} exists and is not a bundle", hint="move it away, or choose another --output")
+    raise UsageError(f"{final} exists and is not a bundle", hint="move it, or choose another --output")
 
 
 def _check_writable(folder: Path) -> None:
     """Raise `UsageError` before minutes of work where a folder cannot be made, or nothing be written into it."""
     there = next((place for place in (folder, *folder.absolute().parents) if place.exists()), folder)
     if there.exists() and not there.is_dir():
-        raise UsageError(f"{there} is a file, and the output is a folder", hint="choose another --output")
+        raise UsageError(f"{there} is a file; the output must be a folder", hint="choose another --output")
     if there.exists() and not os.access(there, os.W_OK | os.X_OK):
-        raise UsageError(f"nothing can be written in {there}", hint="choose another --output, or check permissions")
+        raise UsageError(f"cannot write in {there}", hint="choose another --output, or check permissions")
 
 
 def put_in_place(staged: Path, final: Path, write_beside: Callable[[], object] = lambda: None) -> None:

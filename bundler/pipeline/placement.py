@@ -55,7 +55,7 @@ def _describe(placement: PlacementFacts, variant: VariantPlan) -> str:
     how = "likely to be assigned" if placement.estimated else "assigned"
     return (
         f"variant {variant.name}: {placement.assigned} of {total} nodes {how} to {placement.provider}, "
-        f"less than the {variant.least_share:.0%} that the profile requires"
+        f"and the profile requires {variant.least_share:.0%}"
     )
 
 

@@ -290,7 +290,7 @@ def _describe_timing(profile: TargetProfile, variant: Variant) -> tuple[Timing, 
         profile.platform.architecture
     )
     if here and not find_provider(variant.providers[0].name).validation_provider:
-        return "measured", "on this machine, in turns with the unchanged model"
+        return "measured", "on this machine, alternating with the unchanged model"
     return "estimated", f"timed on this machine's CPU ({platform.machine()}), which is not the target's"
 
 

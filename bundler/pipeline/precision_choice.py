@@ -99,9 +99,9 @@ def explain_loss(method: str, before: Sequence[Attempt], limit: float | None) ->
         return ""
     may_be_faster = _keeps_float(method) and plain.low is not None and plain.low > 1
     if plain.state == "passed" and not may_be_faster:
-        return f"{plain.method} meets the gate, and this is at best as fast and as small"
+        return f"{plain.method} meets the gate, and this method is at best as fast and as small"
     if limit is not None and (plain.model_bytes or 0) > limit * MEGABYTE:
-        return f"{plain.method} is over the size budget, and this is at best as small"
+        return f"{plain.method} is over the size budget, and this method is at best as small"
     best = next((attempt for attempt in before if attempt.method == choose_method(before)), None)
     if may_be_faster or plain.state != "failed" or plain.ratio is None or best is None or _may_replace(plain, best):
         return ""

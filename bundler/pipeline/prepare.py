@@ -220,8 +220,8 @@ def _check_common(parts: Sequence[Prepared]) -> None:
         wrong = [key for key, value in found.items() if value != common[0][key]]
         if wrong:
             raise UsageError(
-                f"{part.title}: {wrong[0]} belongs to the bundle, and this component sets its own",
-                hint="set it for the whole bundle, or make the component a bundle of its own",
+                f"{part.title}: {wrong[0]} must be the same for all components of the bundle",
+                hint="set it for the whole bundle, or build the component as a separate bundle",
             )
 
 
@@ -234,9 +234,9 @@ def _check_together(parts: Sequence[Prepared], together: Sequence[str]) -> None:
     }
     if variants and not set.intersection(*map(set, variants.values())):
         raise UsageError(
-            f"{', '.join(together)} have no variant in common, and are to run together",
+            f"{', '.join(together)} are listed under together, but have no variant in common",
             details=tuple(f"{name} has {', '.join(found)}" for name, found in variants.items()),
-            hint="leave together out, or give them the same variants",
+            hint="remove together, or give them the same variants",
         )
 
 
@@ -267,7 +267,7 @@ def _choose_pythons(request: BuildRequest, resolved: Resolved, listener: Listene
             Reporter(listener, profile.id).warn(f"--python replaces --set {visible(replaced[-1])[:200]}")
         return _fit_pythons(request)
     if not request.project:
-        Reporter(listener, profile.id).warn("--python changes nothing here: this bundle is no Python package")
+        Reporter(listener, profile.id).warn("--python has no effect: this bundle is not a Python package")
     return resolved
 
 
@@ -291,13 +291,11 @@ _SET_PYTHONS = "--set python.versions"
 def _check_device(request: BuildRequest, profile: TargetProfile, workspace: Workspace, listener: Listener) -> None:
     """Whether the bundle can be run where it is asked for, before anything takes time."""
     if request.measure and not request.prove:
-        raise UsageError("--measure times the bundle, and --no-prove does not run it", hint="leave one of them away")
+        raise UsageError("--measure cannot be used with --no-prove", hint="remove one of the two options")
     if request.on is None:
         return
     if not request.prove:
-        raise UsageError(
-            "--on says where the bundle is run, and --no-prove runs it nowhere", hint="leave one of them away"
-        )
+        raise UsageError("--on cannot be used with --no-prove", hint="remove one of the two options")
     check_device(request.on, workspace.cache.root)
     emitter = find_writer(profile.bundle.ecosystem, request.format or profile.bundle.format)
     if isinstance(emitter, Runnable):
@@ -317,7 +315,7 @@ def _name_package(request: BuildRequest, profile: TargetProfile, listener: Liste
     """
     name = name_model(request)
     asked, identity = identify_package(request, name, profile)
-    reformed = f"version {request.version} is written {identity.version} in the package"
+    reformed = f"version {request.version} becomes {identity.version} in the package"
     warnings = (*identity.warnings, *warn_of_no_name(request, name, identity))
     notes = (*warnings, *((reformed,) if identity.version != request.version else ()))
     for text in notes:
@@ -328,7 +326,7 @@ def _name_package(request: BuildRequest, profile: TargetProfile, listener: Liste
 def describe_left_out(left_out: Sequence[Decision]) -> tuple[str, ...]:
     """A sentence for each variant of the target that the bundle will not have."""
     return tuple(
-        f"the bundle will not have {decision.subject}, which the target has: {decision.reason}" for decision in left_out
+        f"{decision.subject} of the target is left out of the bundle: {decision.reason}" for decision in left_out
     )
 
 

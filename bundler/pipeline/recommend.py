@@ -43,7 +43,7 @@ from bundler.profiles.schema import Platform, TargetProfile
 MODEL_WORD = "MODEL"
 """Placeholder in commands for a model whose name is not safe to print."""
 
-_ALL_TARGETS = "`bundler targets list` shows all; `bundler targets new` writes a profile for a device of your own"
+_ALL_TARGETS = "`bundler targets list` shows all; `bundler targets new` writes a profile for your device"
 
 _LAPTOP_ARCHITECTURES = ("x64", "arm64")
 
@@ -153,8 +153,8 @@ def _explain_general(sibling: Match, general: str) -> str:
     which = "ask which processor it has; " if len(_generals(sibling)) > 1 else ""
     named = f"{_quote(sibling.name)} ({sibling.target})"
     return (
-        f"{which}no target names it, and whether what is compiled for {named} runs there is not known; "
-        f"this one is for every machine of its kind (variants: {variants})"
+        f"{which}no target names it, and it is not known whether models compiled for {named} run there; "
+        f"this is the generic target (variants: {variants})"
     )
 
 
@@ -207,7 +207,7 @@ def _pick_machine(judge: _Judge, machine: Machine) -> Iterator[Recommendation]:
             break
     general = f"{machine.system}-{machine.architecture}"
     if general in {summary.id for summary in alike}:
-        yield judge.judge(general, occasion="this machine", matched="any machine of its kind")
+        yield judge.judge(general, occasion="this machine", matched="the generic target")
 
 
 def _pick_families(judge: _Judge) -> Iterator[Recommendation]:

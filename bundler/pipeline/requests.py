@@ -87,10 +87,9 @@ class BuildRequest:
         Option(
             "--samples",
             metavar="PATH|FUNCTION",
-            help="Inputs for the golden set: a folder of .npz files, of test_data_set_* folders, or one .npz with a "
-            "leading sample axis; a folder of images, recordings or texts with a preprocessing; or a function, as "
-            "file.py:function, that gives mappings from input name to array. Without it, seeded synthetic inputs are "
-            "used, and the report says so.",
+            help="Inputs for the golden set: a folder of .npz files, of test_data_set_* folders, or of images, audio "
+            "or texts with a preprocessing; one .npz with a leading sample axis; or a function, as file.py:function, "
+            "that gives mappings from input name to array. Default: seeded synthetic inputs, as the report states.",
             of_one_model=True,
         ),
     ] = None
@@ -99,8 +98,8 @@ class BuildRequest:
         Option(
             "--golden",
             metavar="samples|synthetic",
-            help="What the bundle carries of --samples: up to 16 of them, or seeded inputs like them. The real ones "
-            "judge the build in either case.",
+            help="Golden set in the bundle: up to 16 of the --samples, or seeded inputs like them. The samples always "
+            "judge the build.",
         ),
     ] = "samples"
     calibration: Annotated[
@@ -108,9 +107,8 @@ class BuildRequest:
         Option(
             "--calibration",
             metavar="PATH|FUNCTION",
-            help="Data to find the ranges of quantised values from: what --samples takes, or the word synthetic (the "
-            "bundle is then marked as not for shipping). Without it, most of the samples; a fifth is held out and "
-            "judges.",
+            help="Data for the ranges of quantised values: as --samples, or the word synthetic (the bundle is then "
+            "marked as not for shipping). Default: most of the samples; a fifth is held out to judge.",
             of_one_model=True,
         ),
     ] = None
@@ -119,7 +117,7 @@ class BuildRequest:
         Option(
             "--preprocessing",
             metavar="FILE",
-            help="TOML file that says what becomes of images, recordings or texts (docs/preprocessing.md).",
+            help="TOML file that declares how images, audio or texts are prepared (docs/preprocessing.md).",
             default="preprocessing.toml in their folder",
             of_one_model=True,
         ),
@@ -140,9 +138,9 @@ class BuildRequest:
         Option(
             "--shape",
             metavar="INPUT=SIZES",
-            help="Fix the sizes of an input (x=1,3,48,192), those without a name too; ? leaves one as it is, "
-            "and 64..320 (or 64..192..320, tuned for 192) is a range where a provider takes ranges. May be given "
-            "several times; with several models, MODEL:INPUT=SIZES says which one is meant.",
+            help="Fix the sizes of an input (x=1,3,48,192), also unnamed ones; ? leaves a size unchanged, and 64..320 "
+            "(or 64..192..320, tuned for 192) is a range where a provider takes ranges. May be given several times; "
+            "MODEL:INPUT=SIZES names one of several models.",
             read=parse_shapes,
             show=show_shapes,
             of_one_model=True,
@@ -153,10 +151,10 @@ class BuildRequest:
         Option(
             "--state",
             metavar="INPUT=OUTPUT",
-            help="An output that is an input of the next call, which begins with zeros: h0=hn, or with another value "
-            "h0=hn,initial=0.5 or h0=hn,initial=start.npy; past_k=present_k,grows=2 becomes longer along axis 2 with "
-            "each call. The samples are then the steps of one stream, without this input. May be given several times; "
-            "with several models it is that of each that has both names, or of one, as MODEL:INPUT=OUTPUT.",
+            help="Feed an output to an input of the next call: h0=hn starts with zeros, h0=hn,initial=0.5 or "
+            "h0=hn,initial=start.npy with other values; past_k=present_k,grows=2 grows along axis 2 with each call. "
+            "The samples are then the steps of one stream, without this input. May be given several times; it applies "
+            "to each model that has both names, or to one, as MODEL:INPUT=OUTPUT.",
             read=parse_state,
             show=show_state,
             of_one_model=True,
@@ -173,8 +171,8 @@ class BuildRequest:
         Option(
             "--python",
             metavar="VERSION",
-            help="Python that a Python bundle is for, like 3.12; may be given several times.",
-            default="those that the target's systems have",
+            help="Python version of a Python bundle, such as 3.12; may be given several times.",
+            default="the target's Python versions",
             read=parse_pythons,
             show=lambda versions: versions,
         ),
@@ -187,7 +185,7 @@ class BuildRequest:
         str | None,
         Option(
             "--package-name",
-            help="Name of the emitted package, {model} and {target} in it for the bundle's name and the target "
+            help="Name of the emitted package; {model} stands for the bundle's name, {target} for the target "
             "[made from the bundle's name].",
         ),
     ] = None
@@ -198,8 +196,8 @@ class BuildRequest:
         bool,
         Option(
             "--measure",
-            help="Time every variant of the bundle for some seconds beside the original model; without it, the build "
-            "spends about 0.5 s on the first that runs, if its loads and calls fit.",
+            help="Time every variant for some seconds, next to the original model. Default: about 0.5 s for the first "
+            "variant that runs, if it is fast enough.",
         ),
     ] = False
     on: On = None
@@ -208,7 +206,7 @@ class BuildRequest:
     ] = 0
     trust_target: Annotated[
         bool,
-        Option("--trust-target", help="Let the target's own file name programs that run (accuracy.metric)."),
+        Option("--trust-target", help="Allow the target's own file to name programs to run (accuracy.metric)."),
     ] = False
     synthetic_count: int = 8
     decisions: Mapping[str, Mapping[str, RecordedChoice]] = field(default_factory=dict)
@@ -251,7 +249,7 @@ def combine_requests(components: Mapping[str, BuildRequest], name: str, together
     strange = [other for other in together if other not in components]
     if strange or len(together) == 1 or len(set(together)) != len(together):
         raise UsageError(
-            f"together names {', '.join(map(repr, together))}, of which two or more must be components of the bundle",
+            f"together must name two or more components of the bundle, not {', '.join(map(repr, together))}",
             hint=f"the components are {', '.join(components)}",
         )
     first = next(iter(components.values()))
@@ -259,8 +257,8 @@ def combine_requests(components: Mapping[str, BuildRequest], name: str, together
         different = [key for key, part in components.items() if getattr(part, field_name) != getattr(first, field_name)]
         if different:
             raise UsageError(
-                f"{field_name} belongs to the bundle, and component {different[0]!r} has its own",
-                hint="give every component the same, or make them bundles of their own",
+                f"{field_name} must be the same for all components of the bundle; component {different[0]!r} differs",
+                hint="give every component the same value, or build them as separate bundles",
             )
     return replace(first, name=name, components=dict(components), together=tuple(together))
 
@@ -269,7 +267,7 @@ def locate_function(text: str, folder: Path) -> tuple[Path, str]:
     """`file.py:function` as the file, relative to `folder`, and the entry. Raises `UsageError`."""
     place, colon, name = text.rpartition(":")
     if not colon or not place.endswith(".py") or not name.isidentifier():
-        raise UsageError(f"{text[:200]!r} does not name a function", hint='name it as "pipeline.py:run"')
+        raise UsageError(f"{text[:200]!r} does not name a function", hint='write it as "pipeline.py:run"')
     return folder / place, f":{name}"
 
 
@@ -325,7 +323,7 @@ def check_clashes(requests: Iterable[BuildRequest]) -> None:
             raise UsageError(
                 f"{seen[key].where}{seen[key].subject} and {request.where}{request.subject} would both become "
                 f"{key[0]}-{request.target}",
-                hint=f"give each a name of its own in {request.project}"
+                hint=f"give each a unique name in {request.project}"
                 if request.project
                 else "build them one by one with --name, or give each a name in bundler.toml",
             )

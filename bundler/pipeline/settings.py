@@ -18,8 +18,8 @@ class Settings:
         Option(
             "--sandbox",
             variable="BUNDLER_SANDBOX",
-            help="Run what computes on models and bundles without a network and with nothing of your files but the "
-            "model, the data and the cache to read (Linux, with bubblewrap).",
+            help="Run models and bundles without a network; of your files, they can read only the model, the data and "
+            "the cache (Linux, with bubblewrap).",
         ),
     ] = False
     cache: Annotated[
@@ -28,9 +28,8 @@ class Settings:
             "--cache",
             metavar="DIR|URL",
             variable="BUNDLER_CACHE",
-            help="Where finished steps are kept: a folder of your own, or a URL (s3://…) of a cache that a team "
-            "shares. A shared one needs the key of those who write it, in BUNDLER_CACHE_KEY or the file "
-            "BUNDLER_CACHE_KEY_FILE.",
+            help="Cache of finished steps: a folder, or the URL (s3://…) of a shared cache, which needs the key of "
+            "its writers, in BUNDLER_CACHE_KEY or the file BUNDLER_CACHE_KEY_FILE.",
             default="the user's cache folder",
         ),
     ] = None
@@ -39,11 +38,13 @@ class Settings:
         Option(
             "--cache-readonly",
             variable="BUNDLER_CACHE_READONLY",
-            help="Take what the cache has and write nothing to it: what is new is kept for this run alone or, with a "
-            "shared cache, in your own.",
+            help="Read the cache without writing to it; new results are kept for this run only (with a shared "
+            "cache, in your local cache).",
         ),
     ] = False
-    jobs: Annotated[int, Option("--jobs", "-j", least=1, most=256, help="Steps and builds that run at once.")] = 2
+    jobs: Annotated[
+        int, Option("--jobs", "-j", least=1, most=256, help="Number of steps and builds that run at once.")
+    ] = 2
 
     @property
     def cache_choice(self) -> CacheChoice | str | None:

@@ -144,14 +144,14 @@ def choose_owners(shapes: Mapping[str, Shape], inputs: Inputs) -> dict[str, str]
         if len(having) == 1:
             owners[key] = having[0]
         elif having:
-            problems.append(f"{', '.join(having)} have an input {shown_name(key)!r}: say which is meant")
+            problems.append(f"{', '.join(having)} have an input {shown_name(key)!r}: name one of them")
             examples += [f"--shape {name}:{key}={write_shape(shape)}" for name in having]
         else:
             problems.append(f"no model has an input {shown_name(key)!r}{_suggest(key, inputs)}")
     if problems:
         inputs_by_model = (f"{name} has: {', '.join(map(shown_name, ports))}" for name, ports in inputs.items())
         raise UsageError(
-            "the given shapes are not for one model each",
+            "each shape must belong to exactly one model",
             details=(*problems, *inputs_by_model),
             hint=" ".join(examples)
             if examples and all(map(str.isprintable, examples))

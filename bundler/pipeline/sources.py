@@ -87,7 +87,7 @@ def parse_reference(text: str) -> HubReference:
     options = _parse_query(query, text)
     task, opset = options.get("task", "auto"), options.get("opset", "0")
     if not _TASK.fullmatch(task) or not re.fullmatch(r"[0-9]{1,3}", opset):
-        raise UsageError(f"{_show(text)} has a task or an opset that cannot be one", hint=_FORMS)
+        raise UsageError(f"{_show(text)} has an invalid task or opset", hint=_FORMS)
     folder = user_path(place)
     if place and (folder.is_dir() or place.startswith((".", "/", "~", "\\")) or "\\" in place):
         return HubReference(folder=folder, task=task, opset=int(opset))
@@ -123,7 +123,7 @@ def export_step(reference: HubReference, commit: str = "") -> Step:
         inputs={"source": FOLDER},
         options=options,
         environment=ENVIRONMENT,
-        reason="the model is PyTorch's and must become ONNX",
+        reason="a PyTorch model must be exported to ONNX",
     )
 
 
@@ -131,8 +131,12 @@ def _parse_query(query: str, text: str) -> dict[str, str]:
     pairs = parse_qsl(query, keep_blank_values=True)
     unknown = sorted({key for key, _ in pairs} - {"task", "opset"})
     if unknown or len(pairs) != len(dict(pairs)) or (query and not pairs):
-        what = f"knows no {', '.join(map(_show, unknown))}" if unknown else "says something twice, or nothing"
-        raise UsageError(f"what stands behind ? in {_show(text)} {what}", hint=_FORMS)
+        what = (
+            f"has the unknown option {', '.join(map(_show, unknown))}"
+            if unknown
+            else "is empty, or has an option twice"
+        )
+        raise UsageError(f"the part after ? in {_show(text)} {what}", hint=_FORMS)
     return dict(pairs)
 
 
@@ -165,7 +169,7 @@ def _ask(command: list[str]) -> _Answer:
     except (OSError, ValueError, IndexError):
         answer = None
     if not conforms(_Answer, answer):
-        return _Answer(error="unreachable", text="the program that fetches models gave no answer")
+        return _Answer(error="unreachable", text="the program that fetches models did not respond")
     return decode(_Answer, answer)
 
 
@@ -173,7 +177,9 @@ def _fetch_error(reference: HubReference, answer: _Answer) -> BundlerError:
     name, details = reference.model_id, (ascii(answer.text)[1:-1][:300],)
     if answer.error == "gated":
         hint = "accept its terms on its page, set HF_TOKEN, and build again; or download it and give hf:./FOLDER"
-        return ModelError(f"the model {name} is given only to those who accept its terms", details=details, hint=hint)
+        return ModelError(
+            f"the model {name} can be downloaded only after its terms are accepted", details=details, hint=hint
+        )
     if answer.error == "missing":
         hint = "check its name; a private model needs HF_TOKEN; a folder is written hf:./FOLDER"
         return ModelError(f"there is no model {name}, or none that you may read", details=details, hint=hint)

@@ -44,15 +44,15 @@ def _check_files(bundle: Path, expected: str | None) -> IntegrityResult:
     if expected is not None and not _DIGEST.fullmatch(expected):
         raise UsageError(
             "--digest takes a SHA-256: 64 hexadecimal digits",
-            hint="a build prints that of the bundle.json it wrote; `sha256sum bundle.json` computes it",
+            hint="a build prints the digest of its bundle.json; `sha256sum bundle.json` computes it",
         )
     check_path_text(bundle, "the bundle")
     integrity = remove_byte_code(bundle, check_integrity(bundle))
     if expected is not None and integrity.digest != expected.lower():
         raise VerificationError(
-            f"{bundle} is not the bundle with that digest",
-            details=(f"bundle.json has {integrity.digest}", f"expected was {expected.lower()}"),
-            hint="do not use it: somebody built or altered it since",
+            f"{bundle} does not match --digest",
+            details=(f"found {integrity.digest}", f"expected {expected.lower()}"),
+            hint="do not use it: it was rebuilt or modified",
         )
     return require_sound(bundle, integrity)
 
@@ -105,12 +105,12 @@ def _check_named(bundle: Path, manifest: Manifest, proofs: Sequence[VariantProof
     own = {(proof.component, proof.variant) for proof in proofs}
     named = {(component.name, variant.name) for component in manifest.components for variant in component.variants}
     if own != named:
-        lines = [f"runtime.json alone has {'/'.join(pair)}" for pair in sorted(own - named)]
-        lines += [f"bundle.json alone has {'/'.join(pair)}" for pair in sorted(named - own)]
+        lines = [f"only runtime.json has {'/'.join(pair)}" for pair in sorted(own - named)]
+        lines += [f"only bundle.json has {'/'.join(pair)}" for pair in sorted(named - own)]
         raise VerificationError(
             f"{bundle}: bundle.json and runtime.json do not belong together",
             details=tuple(lines[:_MAX_NAMED]),
-            hint="build it again: what bundle.json says was found of other models",
+            hint="build it again: bundle.json describes other models",
         )
 
 

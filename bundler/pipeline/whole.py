@@ -176,7 +176,7 @@ def _judge(
         metric=_record_metric(asked.metric, found, sources),
         requires=asked.requires,
     )
-    missed = [f"{found.equal} of {found.samples} answers are equal, and {asked.least:.0%} have to be"]
+    missed = [f"{found.equal} of {found.samples} answers match (min {asked.least:.0%})"]
     missed = missed if found.equal < asked.least * found.samples else []
     if record.metric is not None:
         measured = MetricFacts(value=record.metric.value, reference=record.metric.reference, samples=found.samples)
@@ -184,9 +184,9 @@ def _judge(
         missed += check_metric(f"metric {record.metric.function}", measured, gate)
     if missed:
         raise GateError(
-            f"{title}: your pipeline answers otherwise with variant {variant} than with the original models",
+            f"{title}: the answers of your pipeline with variant {variant} differ from those with the original models",
             details=(*missed, *found.differences),
-            hint="choose another precision for the component that answers otherwise, or widen pipeline.least, "
+            hint="choose another precision for the component that causes the difference, or widen pipeline.least, "
             "pipeline.absolute, pipeline.relative or the limits of pipeline.metric",
         )
     return record

@@ -153,7 +153,7 @@ def placement_steps(variant: Variant, source: str) -> list[Step]:
         inputs={"model": source},
         options={**asdict(checker), "provider": known.runtime_name},
         variant=variant.name,
-        reason=f"estimate, without the device, of the nodes assigned to {known.title}",
+        reason=f"estimate without the device: nodes assigned to {known.title}",
     )
     return [step]
 
@@ -171,7 +171,7 @@ def companion_steps(variant: Variant, profile: TargetProfile, source: str) -> li
             environment=companion.environment,
             toolchain=companion.toolchain,
             variant=variant.name,
-            reason=f"shipped beside the model for {known.title}",
+            reason=f"shipped next to the model for {known.title}",
         )
         for companion in known.companions
     ]
@@ -181,7 +181,7 @@ def plan_companion(step: Step) -> PlannedArtifact:
     """What the bundle ships of the step. Raises `DefectError` for a stage that may make nothing of its own."""
     spec = find_stage(step.stage)
     if spec.produces is None or spec.changes_model or spec.optional:
-        raise DefectError(f"stage {spec.name} is to make an artifact beside the model, which its spec does not promise")
+        raise DefectError(f"stage {spec.name} must make an artifact next to the model, which its spec does not promise")
     return PlannedArtifact(kind=spec.produces, step=step.id, variant=step.variant)
 
 

@@ -173,13 +173,13 @@ def _plan_stream(
     """
     if golden == "synthetic" and samples is not None:
         raise UsageError(
-            "--golden synthetic makes no stream: seeded steps like the samples would not follow from each other",
-            hint="ship the steps with --golden samples, or leave --samples out",
+            "--golden synthetic cannot be used with --state: seeded steps would not follow from each other",
+            hint="ship the steps with --golden samples, or remove --samples",
         )
     for given in (samples, calibration):
         if given is not None and not given.plain and not given.synthetic:
             raise UsageError(
-                "the steps of a model with state are given as arrays",
+                "samples of a model with state must be arrays",
                 hint="give a folder of .npz files, one for each step in order, or one .npz with a leading step axis",
             )
     options = {**fixing.options(), "state": encode(state)}
@@ -200,7 +200,7 @@ def _plan_stream(
 
 
 _SAME_STEPS = Note(
-    text="the steps that judge the model calibrate it, too: a stream of its own (--calibration) judges more strictly",
+    text="the steps that judge the model also calibrate it: a separate stream (--calibration) judges more strictly",
     level="warning",
 )
 _STREAM = (Note(text="the samples are the steps of one stream, in order; they ship in the bundle's golden set"),)
@@ -313,8 +313,8 @@ def _make_alike(fixing: Fixing, seeds: Seeds) -> Step:
 
 _NOTES: Mapping[GoldenKind, Note] = {
     "samples": Note(
-        text=f"up to {EVALUATION_LEAST} of the samples ship in the bundle's golden set, their files' names do not: "
-        "whoever gets the bundle can read them (--golden synthetic ships seeded inputs in their place)"
+        text=f"up to {EVALUATION_LEAST} of the samples ship in the bundle's golden set, without their file names: "
+        "everyone with the bundle can read them (--golden synthetic ships seeded inputs instead)"
     ),
     "synthetic": Note(text="the samples judge the build and do not ship: the golden set holds seeded inputs like them"),
 }

@@ -51,5 +51,5 @@ def find_free_sizes(facts: ModelFacts) -> tuple[str, ...]:
         if tensor_type(port.type).shape is None
     ]
     unnamed = unnamed_labels(facts.signature)
-    sizes = [f"{', '.join(unnamed)} {'is' if len(unnamed) == 1 else 'are'} dynamic, and unnamed"] if unnamed else []
+    sizes = [f"{', '.join(unnamed)} {'is' if len(unnamed) == 1 else 'are'} dynamic and unnamed"] if unnamed else []
     return (*named, *sizes, *ranks)

@@ -124,7 +124,7 @@ def _check_names(facts: ModelFacts, asked: Mapping[str, Figures]) -> None:
     if not unknown:
         return
     raise UsageError(
-        f"{facts.name} has no output {unknown[0]!r}, whose accuracy.outputs sets limits",
+        f"{facts.name} has no output {unknown[0]!r}, for which accuracy.outputs sets limits",
         details=(f"its outputs are: {', '.join(map(repr, known)) or 'none'}",),
         hint=_suggest(unknown[0], known),
     )
@@ -152,14 +152,14 @@ def _describe(tolerance: Tolerance) -> str:
     parts = [
         ""
         if tolerance.absolute is None or tolerance.relative is None
-        else f"error up to {tolerance.absolute:g} + {tolerance.relative:g} of the reference",
+        else f"max error {tolerance.absolute:g} + {tolerance.relative:g} of the reference",
         _describe_ratios(tolerance),
-        "" if tolerance.cosine is None else f"cosine similarity from {tolerance.cosine:g}",
-        "" if tolerance.top1_agreement is None else f"top-1 agreement from {tolerance.top1_agreement:g}",
+        "" if tolerance.cosine is None else f"cosine similarity at least {tolerance.cosine:g}",
+        "" if tolerance.top1_agreement is None else f"top-1 agreement at least {tolerance.top1_agreement * 100:g}%",
         ""
         if tolerance.scores_top1_agreement is None
-        else f"top-1 agreement of scores from {tolerance.scores_top1_agreement:g}",
-        "" if tolerance.agreement is None else f"{tolerance.agreement:g} of integers and strings equal",
+        else f"top-1 agreement of scores at least {tolerance.scores_top1_agreement * 100:g}%",
+        "" if tolerance.agreement is None else f"equal integers and strings at least {tolerance.agreement * 100:g}%",
     ]
     return ", ".join(part for part in parts if part) or "no limit"
 
@@ -169,10 +169,10 @@ def _describe_ratios(tolerance: Tolerance) -> str:
         (tolerance.sqnr_db, ""),
         (tolerance.low_sqnr_db, " in nine of ten samples"),
         (tolerance.worst_sqnr_db, " in each sample"),
-        (tolerance.typical_sqnr_db, " without the constant part"),
+        (tolerance.typical_sqnr_db, " in the input-dependent part"),
     )
     parts = [f"{limit:g} dB{where}" for limit, where in rows if limit is not None]
-    return f"SQNR from {', '.join(parts)}" if parts else ""
+    return f"SQNR at least {', '.join(parts)}" if parts else ""
 
 
 _REASONS: Mapping[Loss, str] = {

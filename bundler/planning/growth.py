@@ -26,7 +26,7 @@ def check_growth(links: Sequence[StateLink], fixed: Sequence[FixedSize]) -> None
         raise UsageError(
             "a state cannot grow along a size that the build fixes",
             details=problems,
-            hint="leave that size open (no --dim, --shape or target gives it), or choose a target that does",
+            hint="leave that size open (remove its --dim or --shape), or choose a target that leaves it open",
         )
 
 
@@ -36,4 +36,4 @@ def explain_static(variant: Variant, links: Sequence[StateLink]) -> str:
     if not growing or judge_free_sizes(variant) != "fixed":
         return ""
     provider = find_provider(variant.providers[0].name).title
-    return f"{provider} requires fixed sizes, and a state grows: {', '.join(growing)}"
+    return f"{provider} requires fixed sizes, but a state grows: {', '.join(growing)}"

@@ -207,7 +207,7 @@ def _device_gate(facts: ModelFacts, profile: TargetProfile, variant: Variant, lo
     return replace(decision, reason=decision.reason.replace(*_TF32_REASON))
 
 
-_TF32_REASON = ("FP16 rounds every value", "TF32 keeps 10 bits of what is multiplied")
+_TF32_REASON = ("FP16 rounds every value", "TF32 keeps 10 bits of each factor")
 
 
 def _name_gate(decision: Decision, whose: str) -> Decision:

@@ -14,7 +14,7 @@ from bundler.profiles.schema import Precision, TargetProfile, Variant
 from bundler.providers.registry import find_provider
 
 CALIBRATION_HINT = (
-    "give real inputs with --calibration (a folder of .npz files or of images, sound or text, or file.py:function); "
+    "give real inputs with --calibration (a folder of .npz files, images, audio or texts, or file.py:function); "
     "--calibration synthetic generates inputs, and marks the bundle as not for shipping"
 )
 
@@ -117,7 +117,7 @@ def _decision(profile: TargetProfile, variant: Variant, decided: Mapping[str, st
         return Decision(subject=subject, choice=asked, reason=f"set by the profile: {METHODS[asked].title}")
     names = ", ".join((NONE, *candidate_methods(profile, variant)))
     if variant.name in decided:
-        reason = f"the fastest that met the accuracy gate, of: {names}"
+        reason = f"the fastest one that met the accuracy gate, of: {names}"
         return Decision(subject=subject, choice=decided[variant.name], reason=reason)
-    reason = f"what can win is tried, and the fastest that meets the accuracy gate is used: {names}"
+    reason = f"bundler measures the candidates and takes the fastest one that meets the accuracy gate: {names}"
     return Decision(subject=subject, choice=AUTO, reason=reason)

@@ -141,7 +141,7 @@ def _choose_format(facts: ModelFacts, profile: TargetProfile) -> Choice:
     elif facts.has_operator(*CONVOLUTIONS):
         choice, reason = "onnx", "the ORT format would lose the memory layout that convolutions require"
     else:
-        choice, reason = "onnx", "from 1 MB of weights on, large tensors are stored in a file that the runtime maps"
+        choice, reason = "onnx", "above 1 MB of weights, large tensors are stored in a file that the runtime maps"
     if choice == "ort" and facts.total_bytes >= PROTOBUF_LIMIT:
         choice, reason = "onnx", "an ORT-format file cannot hold more than 2 GB"
     return Choice(choice=choice, decision=Decision(subject="format", choice=choice, reason=reason))
@@ -197,7 +197,7 @@ def _choose_packing(facts: ModelFacts, *, layout: bool) -> Choice:
     if layout or facts.weight_bytes < PARALLEL_PREPACKING:
         return Choice()
     if facts.weight_bytes >= SEQUENTIAL_PREPACKING:
-        reason = "packing on all threads would hold all weights in memory twice while the model loads"
+        reason = "packing on all threads would need twice the memory of the weights while the model loads"
         return Choice(decision=Decision(subject="weight packing", choice="sequential", reason=reason))
     reason = "packing large weights dominates the load time"
     decision = Decision(subject="weight packing", choice="parallel", reason=reason)
@@ -233,5 +233,5 @@ def find_obstacles(facts: ModelFacts, profile: TargetProfile) -> tuple[str, ...]
     if limit is not None and facts.total_bytes > limit * 1e6:
         found.append(f"the model has {facts.total_bytes / 1e6:.0f} MB; the target's budget is {limit:g} MB")
     if profile.platform.architecture == "wasm32" and facts.total_bytes >= ADDRESS_SPACE:
-        found.append(f"the model has {facts.total_bytes / 1e9:.1f} GB; WebAssembly addresses 4 GB in all")
+        found.append(f"the model has {facts.total_bytes / 1e9:.1f} GB; WebAssembly can address 4 GB in total")
     return tuple(found)

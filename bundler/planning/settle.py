@@ -140,7 +140,7 @@ def _leave_static_out(profile: TargetProfile, state: Sequence[StateLink]) -> tup
         raise UsageError(
             f"no variant of {profile.id} can run a state that grows",
             details=tuple(f"{name}: {reason}" for name, reason in reasons.items()),
-            hint="choose a target that takes dynamic sizes, or a model whose state has a fixed size, such as a window",
+            hint="choose a target that supports dynamic sizes, or a model with a state of fixed size, such as a window",
         )
     kept = tuple(variant for variant in profile.variants if not reasons[variant.name])
     return (profile.model_copy(update={"variants": kept}) if decisions else profile), decisions

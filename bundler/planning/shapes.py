@@ -34,7 +34,9 @@ class _Claims:
         if known.size != claim.size:
             name = shown_name(key) if isinstance(key, str) else place_label(*key)
             first = f"{name} is {write_shape((known.size,))} by {known.origin}"
-            self.problems.append(f"{first}, and {write_shape((claim.size,))} by {claim.origin}: it has one size")
+            self.problems.append(
+                f"{first}, and {write_shape((claim.size,))} by {claim.origin}: a dimension has only one size"
+            )
 
 
 def read_claims(
@@ -77,7 +79,7 @@ def name_inputs(facts: ModelFacts, given: Mapping[str, Shape]) -> dict[str, Shap
         name = qualified if key not in ports and qualified in ports else key
         if shapes.setdefault(name, shape) != shape:
             conflict = f"{shown_name(name)} is given as {write_shape(shapes[name])} and as {write_shape(shape)}"
-            raise UsageError("an input has one shape", details=(conflict,), hint="give each input once")
+            raise UsageError("an input has two shapes", details=(conflict,), hint="give each input once")
     return shapes
 
 
@@ -113,9 +115,9 @@ def _find_misfit(port: Port, shape: Shape) -> str:
     if known is None:
         return "its rank is unknown, so each size must be a number" if None in shape else ""
     if not known:
-        return "it is a scalar: it has no sizes"
+        return "it is a scalar and has no sizes"
     if len(known) != len(shape):
-        return f"it has {len(known)} sizes, and {len(shape)} {'was' if len(shape) == 1 else 'were'} given"
+        return f"it has {len(known)} sizes, not {len(shape)}"
     return ""
 
 

@@ -172,7 +172,7 @@ def _is_shared(size: FixedSize, shapes: Mapping[str, Shape]) -> bool:
 def _describe_shared(size: FixedSize, shapes: Mapping[str, Shape]) -> Note:
     places = [place_label(name, axis) for name, axes in size.axes.items() for axis in axes if name not in shapes]
     return Note(
-        text=f"the given shape fixes {_show(size.name)} = {size.size} wherever it occurs, also in {', '.join(places)}"
+        text=f"the given shape fixes {_show(size.name)} = {size.size} wherever it occurs, including {', '.join(places)}"
     )
 
 
@@ -203,7 +203,7 @@ def _describe_left(facts: ModelFacts, profile: TargetProfile, asker: Asker, *, g
     free = find_free_sizes(facts)
     leaving = [variant for variant in profile.variants if judge_free_sizes(variant) == "cpu"] if free else []
     example = describe_example(suggest_options(facts.signature, asker), asker.project)
-    remedy = "a state that grows keeps them so" if grows else f"fix them, {example}"
+    remedy = "a state that grows keeps them dynamic" if grows else f"fix them, {example}"
     return [
         Note(
             text=f"variant {variant.name}: {find_provider(variant.providers[0].name).title} runs nodes with dynamic "

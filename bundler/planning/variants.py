@@ -148,7 +148,7 @@ def _defer_optimization(rule: OptimizationRule) -> OptimizationRule:
         replace(stage, options={**stage.options, "level": "none"}) if stage.name == "optimize" else stage
         for stage in rule.stages
     )
-    reason = "optimising on a CPU would turn half precision into single; the device's runtime optimises at load"
+    reason = "optimising on a CPU would convert half precision to single; the device's runtime optimises at load time"
     level = Decision(subject="level", choice="none", reason=reason)
     decisions = tuple(level if decision.subject == "level" else decision for decision in rule.decisions)
     session = {**rule.session, "graph_optimization_level": ENABLE_ALL}
@@ -326,7 +326,7 @@ def _metric_step(draft: Draft, metric: Metric, variant: str, optimized: Running)
         options={**optimized.session, "python": function, "command": list(metric.command)},
         environment=HOST,  # imports of the user's function are installed beside bundler
         variant=variant,
-        reason="the profile's own accuracy metric",
+        reason="the profile's accuracy metric",
     )
 
 

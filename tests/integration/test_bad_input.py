@@ -246,7 +246,7 @@ def test_a_gate_that_seeded_inputs_break_asks_for_real_ones_first(refuse: Refuse
     model = models.save(models.mlp(width=64, hidden=256, out=32), tmp_path / "in")
     exact = ("--set", "accuracy.absolute=0", "--set", "accuracy.relative=0")
     level = "lower the level with --set optimization.level=basic, or widen the gate with --set accuracy.absolute=…"
-    seeded = "these inputs are seeded, not real data: give real ones first, with --samples FOLDER; else "
+    seeded = "the gate ran on synthetic inputs: retry with real samples first, --samples FOLDER; otherwise "
     assert refuse(GATE, model, *exact).splitlines()[-1] == f"hint: {seeded}{level}"
     np.savez(tmp_path / "real.npz", x=np.random.default_rng(0).normal(size=(20, 1, 64)).astype(np.float32))
     assert refuse(GATE, model, *exact, "--samples", tmp_path / "real.npz").splitlines()[-1] == f"hint: {level}"

@@ -49,7 +49,7 @@ def test_without_any_arguments_there_is_help_and_no_error(warm: CommandLine) -> 
             "--set optimisation: unknown key; did you mean",
         ),
         (("--target=linux-x64", "--python", "3.9"), 2, "--python 3.9 does not fit: a bundle requires Python 3.11"),
-        (("--target=linux-x64", "--dim", "batch=0"), 2, "--dim batch=0: a dimension has a size of at least 1"),
+        (("--target=linux-x64", "--dim", "batch=0"), 2, "--dim batch=0: the size must be at least 1"),
         (("--target=linux-x64", "--format", "docker"), 2, "  files: a folder of models"),
         (
             ("--target=linux-x64", "--set", "precision.method=int8"),
@@ -104,7 +104,7 @@ def test_other_files_and_folders_are_no_model_and_the_message_says_how_to_get_on
 
 def test_an_output_that_cannot_be_written_is_reported_before_anything_runs(warm: CommandLine, model: Path) -> None:
     answer = warm.run("build", model, "--target=linux-x64", "--format=files", "--output", model / "out").expect(2)
-    assert f"{model} is a file, and the output is a folder" in answer.err
+    assert f"{model} is a file; the output must be a folder" in answer.err
     assert "Optimise" not in answer.err
 
 
@@ -244,7 +244,7 @@ def test_sizes_at_which_no_input_runs_are_answered_by_a_command_that_works(warm:
     model = models.save(make_voice(), tmp_path, "voice.onnx")
     output = ("--output", tmp_path / "dist")
     failed = warm.run("build", model, "--target", "linux-x64", "--dim", "samples=5", *output).expect(3)
-    assert "the model ran on none of the seeded inputs" in failed.err
+    assert "the model failed on every seeded input" in failed.err
     assert "--dim samples=8 (the model ran at these sizes)" in failed.err
     run_hint(warm, failed.err).expect(0)
 

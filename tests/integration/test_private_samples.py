@@ -110,7 +110,7 @@ def test_samples_that_ship_are_reported_and_have_numbers_for_names(
 ) -> None:
     model, samples = given
     answer = warm.run("build", model, *KINDS[kind], "--samples", samples, "--output", tmp_path / "out").expect(0)
-    assert "up to 16 of the samples ship in the bundle's golden set, their files' names do not" in answer.err
+    assert "up to 16 of the samples ship in the bundle's golden set, without their file names" in answer.err
     assert PATIENT in answer.err, "the machine that builds may know them"
     bundle = next((tmp_path / "out").glob("*/bundle.json")).parent
     assert find_names(bundle) == []

@@ -65,7 +65,7 @@ def test_what_is_missing_is_reported_by_its_line(project: CommandLine) -> None:
     with (project.cwd / "bundler.toml").open("a") as file:
         file.write('\n[[models]]\npath = "cnn.onnx"\nname = "ears"\nsamples = "nowhere"\n')
     no_model = f"bundler.toml:3: {project.cwd}/mlp.onnx → linux-x64: error: there is no file"
-    no_data = f"there are no data at {project.cwd}/nowhere"
+    no_data = f"there is no file or folder {project.cwd}/nowhere"
     planned = project.run("plan").expect(3)
     assert no_model in planned.err
     assert f"bundler.toml:14: {project.cwd}/cnn.onnx → linux-x64: error: {no_data}" in planned.err
@@ -159,7 +159,7 @@ def test_the_bundles_of_a_project_are_verified_side_by_side(project: CommandLine
     assert Path(missing["bundle"]).name == "eyes-linux-x64"
     reported = project.run("verify", "--digests-only").expect(8)
     assert "mlp-linux-x64: " in reported.out
-    assert "eyes-linux-x64 is no bundle" in reported.err
+    assert "eyes-linux-x64 is not a bundle" in reported.err
     assert "--digest applies to one bundle" in project.run("verify", "--digest", "0" * 64).expect(2).err
     assert "--only selects from" in project.run("verify", "dist/mlp-linux-x64", "--only", "mlp").expect(2).err
 

@@ -31,8 +31,8 @@ def test_variants_that_are_left_out_are_reported_before_any_step_and_in_the_read
     out = tmp_path / "out"
     said = warm.run("build", mlp, "--target", "jetson-orin", *FILES, "--no-prove", "--output", out).expect(0).err
     first, second, *_ = said.splitlines()
-    assert first.startswith("jetson-orin: warning: the bundle will not have variant tensorrt, which the target has: ")
-    assert second.startswith("jetson-orin: warning: the bundle will not have variant cuda, which the target has: ")
+    assert first.startswith("jetson-orin: warning: variant tensorrt of the target is left out of the bundle: ")
+    assert second.startswith("jetson-orin: warning: variant cuda of the target is left out of the bundle: ")
     bundle = out / "mlp-jetson-orin"
     readme = (bundle / "README.md").read_text("utf-8")
     assert "These variants of the target are not in this bundle:\n\n- variant tensorrt: it requires" in readme

@@ -50,7 +50,7 @@ def test_an_npu_gets_the_model_by_the_command_that_the_refusal_prints(
     model.parent.mkdir()
     model.write_bytes(orientation.read_bytes())
     refused = warm.run(*("build", model, "--target=snapdragon-8g3", "-o", tmp_path / "out", "--no-prove")).expect(2)
-    assert "  x[0], x[2], x[3] are dynamic, and unnamed" in refused.err
+    assert "  x[0], x[2], x[3] are dynamic and unnamed" in refused.err
     built = warm.run(*hinted_command(refused.err), timeout=600).expect(0)
     assert "htp: 179 of 179 nodes assigned to QNNExecutionProvider" in built.out
     config = read_runtime(tmp_path / "out" / "orientation-snapdragon-8g3")
@@ -117,7 +117,7 @@ def test_a_project_names_shapes(warm: CommandLine, orientation: Path, tmp_path: 
     assert config["signature"]["inputs"][0]["type"]["shape"] == [1, 3, 48, 192]
     (tmp_path / "bundler.toml").write_text(text.replace("48", '"N"'), encoding="utf-8")
     refused = inside.run("build").expect(2).err
-    assert "wants numbers with commas between them, and ? for a size to leave open, got 'N'" in refused
+    assert "expected numbers separated by commas, and ? for a size to leave open, got 'N'" in refused
     assert "bundler.toml" in refused
 
 

@@ -130,7 +130,7 @@ def test_a_stage_of_another_package_is_planned_run_and_recalled(follower: Follow
     stage.write_text(stage.read_text("utf-8").replace('"devices": ["acme-2"],', ""), encoding="utf-8")
     follower.run("python -m pip install ./acme-compiler")
     reported = follower.run("bundler build model.onnx --target ./acme-phone.toml --dim batch=1 --format files", code=6)
-    assert "npu/acme_compile compiled a model and does not say for what: its facts lack devices" in reported
+    assert "npu/acme_compile compiled a model and did not record its target: its facts lack devices" in reported
     follower.run("sed -i 's/newest = 7/here = false/' acme-phone.toml")
     follower.run("bundler build model.onnx --target ./acme-phone.toml --dim batch=1 --format files")
 

@@ -84,10 +84,10 @@ def test_two_graphs_of_one_encoder_share_one_context(bundler: CommandLine, tmp_p
 @pytest.mark.parametrize(
     ("others", "reason"),
     [
-        ({"token": make_encoder(1, seed=40)}, "one file of both has"),
+        ({"token": make_encoder(1, seed=40)}, "one shared file has"),
         (
             {"token": make_encoder(1), "verify": make_encoder(4)},
-            "the compiler takes 2 models at once, and these are 3",
+            "the compiler takes 2 models at once, not 3",
         ),
     ],
     ids=["other weights", "three"],

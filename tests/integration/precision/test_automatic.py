@@ -89,7 +89,7 @@ def test_what_cannot_win_is_not_tried_and_the_screen_says_why(
     frontier = built["decisions"]["cpu"]["answer"]
     attempts = {attempt["method"]: attempt for attempt in frontier["attempts"]}
     assert list(attempts) == ["none", "static-int8-mixed", "static-int8-percentile", "static-int8"]
-    reason = "static-int8 meets the gate, and this is at best as fast and as small"
+    reason = "static-int8 meets the gate, and this method is at best as fast and as small"
     slower = attempts["static-int8"]["low"] > 1  # on this machine: more nodes in floating point may be faster
     for method in ("static-int8-percentile", *(() if slower else ("static-int8-mixed",))):
         assert (attempts[method]["state"], attempts[method]["reason"]) == ("skipped", reason)

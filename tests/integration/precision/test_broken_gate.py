@@ -44,9 +44,9 @@ def test_the_layer_that_lost_its_weights_is_blamed(here: CommandLine, method: st
     text = failure(build(here, f"precision.method={method}"))
     lines = text.splitlines()
     assert "breaks the accuracy gate" in lines[0]
-    assert "output 'y': SQNR in dB" in lines[1]
+    assert "output 'y': SQNR " in lines[1]
     place = next(number for number, line in enumerate(lines) if "worst sample 's" in line)
-    assert all("output 'y': SQNR in dB" in line for line in lines[1:place])
+    assert all("output 'y': SQNR " in line for line in lines[1:place])
     assert lines[place + 1].startswith("  error source: node 'product 3' (MatMul)")
     assert '"product 3"' in lines[-1]
     assert "precision.exclude_nodes=[" in lines[-1]

@@ -76,7 +76,7 @@ def test_steps_that_calibrate_and_judge_are_said_to(
     setting = ("--samples", tmp_path / "frames.npz", "--set", "precision.method=static-int8", "--no-prove")
     built = bundler.build(model, *here, "--state", "h0=hn", *setting, "-o", tmp_path / "out")
     (component,) = json.loads((Path(built["bundle"]) / "bundle.json").read_text("utf-8"))["components"]
-    text = "the steps that judge the model calibrate it, too"
+    text = "the steps that judge the model also calibrate it"
     assert text in [weakness["text"] for weakness in component["golden"]["weaknesses"]]
     (report,) = (tmp_path / "out").glob("*.report/report.html")
     assert f"T{text[1:]}." in report.read_text("utf-8")
@@ -154,7 +154,7 @@ def test_a_file_that_is_no_initial_value_ends_the_build(
 
 @pytest.mark.parametrize(
     ("initial", "why"),
-    [('"../start.npy"', "leaves its folder"), ('"/tmp/start.npy"', "absolute"), ('"half"', "is no initial value")],
+    [('"../start.npy"', "leaves its folder"), ('"/tmp/start.npy"', "absolute"), ('"half"', "is not an initial value")],
 )
 def test_an_initial_value_outside_the_project_is_refused(
     bundler: CommandLine, tmp_path: Path, initial: str, why: str
@@ -213,7 +213,7 @@ def test_a_state_that_would_grow_says_so_where_it_is_not_asked(
 ) -> None:
     model = models.save(make_decoder(), tmp_path / "model")
     failed = bundler.run("plan", model, *here, "--state", "past_k=present_k").expect(2)
-    assert "may be longer than the input along axis 2: say grows=2" in failed.err
+    assert "may be longer than the input along axis 2: set grows=2" in failed.err
     assert "likely: --state past_k=present_k,grows=2 --state past_v=present_v,grows=2" in failed.err
     fixed = bundler.run("plan", model, *here, *CACHE, "--dim", "past=16").expect(2)
     assert "past_k grows along axis 2, where past = 16 is given for this build" in fixed.err
@@ -223,7 +223,7 @@ def test_variants_that_cannot_grow_are_left_out_aloud(bundler: CommandLine, tmp_
     model = models.save(make_decoder(), tmp_path / "model")
     arguments = ("--target", "snapdragon-8g3", "--format=files", "--no-prove", "-o", tmp_path / "out")
     built = bundler.run("build", model, *CACHE, *arguments).expect(0)
-    assert "the bundle will not have variant htp, which the target has: Qualcomm QNN requires fixed sizes" in built.err
+    assert "variant htp of the target is left out of the bundle: Qualcomm QNN requires fixed sizes" in built.err
     (runtime,) = (tmp_path / "out").glob("*/runtime.json")
     (component,) = json.loads(runtime.read_text("utf-8"))["components"]
     assert [variant["name"] for variant in component["variants"]] == ["cpu"]

@@ -188,7 +188,7 @@ def test_only_web_bundles_can_be_served(bundler: CommandLine, here: tuple[str, .
 
 
 def test_what_is_no_bundle_is_said(bundler: CommandLine, tmp_path: Path) -> None:
-    assert "is no bundle" in bundler.run("serve", tmp_path).expect(8).err
+    assert "is not a bundle" in bundler.run("serve", tmp_path).expect(8).err
 
 
 def test_a_port_in_use_is_an_error_when_it_was_asked_for(bundler: CommandLine, unproven: Path) -> None:

@@ -16,13 +16,13 @@ def test_a_dimension_gets_its_size_and_its_name_may_hold_anything() -> None:
 @pytest.mark.parametrize(
     ("pairs", "said"),
     [
-        (["n"], "not of the form name=n"),
-        (["=1"], "not of the form name=n"),
-        (["n=-1"], "not of the form name=n"),
-        (["n=00"], "a size of at least 1"),
-        (["n=2147483648"], "a size is at most 2147483647"),
-        (["n=" + "9" * 5000], "a size is at most 2147483647"),
-        (["n=1", "n=2"], "n is 1 already"),
+        (["n"], "expected NAME=N"),
+        (["=1"], "expected NAME=N"),
+        (["n=-1"], "expected NAME=N"),
+        (["n=00"], "the size must be at least 1"),
+        (["n=2147483648"], "the size must be at most 2147483647"),
+        (["n=" + "9" * 5000], "the size must be at most 2147483647"),
+        (["n=1", "n=2"], "n is already 1"),
     ],
 )
 def test_what_is_no_dimension_is_refused(pairs: list[str], said: str) -> None:

@@ -18,19 +18,19 @@ def test_an_input_gets_its_sizes_and_its_name_may_hold_anything() -> None:
 @pytest.mark.parametrize(
     ("pair", "said"),
     [
-        ("x", "not of the form input=sizes"),
-        ("=1,2", "not of the form input=sizes"),
-        ("x=", "there are no sizes in it"),
-        ("x=1,0", "a size is at least 1 and at most 2147483647, got '0'"),
-        ("x=1,-3", "a size is at least 1"),
-        ("x=1,99999999999", "a size is at least 1"),
-        ("x=1,N", "wants numbers with commas between them, and ? for a size to leave open, got 'N'"),
+        ("x", "expected INPUT=SIZES"),
+        ("=1,2", "expected INPUT=SIZES"),
+        ("x=", "it names no sizes"),
+        ("x=1,0", "a size must be from 1 to 2147483647, got '0'"),
+        ("x=1,-3", "a size must be from 1"),
+        ("x=1,99999999999", "a size must be from 1"),
+        ("x=1,N", "expected numbers separated by commas, and ? for a size to leave open, got 'N'"),
         ("x=1,,2", "got ''"),
-        ("x=9..1", "wants a range as 64..320, or 64..192..320 with the size to tune for, got '9..1'"),
-        ("x=1..2..3..4", "wants a range"),
-        ("x=1..N", "wants numbers"),
-        ("x=8..8", "a range has more than one size: write 8 for '8..8'"),
-        ("x=" + ",".join("1" * 33), "wants from 1 to 32 sizes, got 33"),
+        ("x=9..1", "expected a range such as 64..320, or 64..192..320 with the size to tune for, got '9..1'"),
+        ("x=1..2..3..4", "expected a range"),
+        ("x=1..N", "expected numbers"),
+        ("x=8..8", "a range must have more than one size: write 8 instead of '8..8'"),
+        ("x=" + ",".join("1" * 33), "expected 1 to 32 sizes, got 33"),
     ],
 )
 def test_what_is_no_shape_is_said_with_an_example(pair: str, said: str) -> None:
@@ -55,6 +55,6 @@ def test_a_range_that_is_tuned_for_its_greatest_is_written_as_people_write_it(te
 
 
 def test_an_input_has_one_shape() -> None:
-    with pytest.raises(UsageError, match="x has the shape 1,2 already"):
+    with pytest.raises(UsageError, match="x already has the shape 1,2"):
         parse_shapes(["x=1,2", "x=1,3"])
     assert parse_shapes(["x=1,2", "x=1,2"]) == {"x": (1, 2)}

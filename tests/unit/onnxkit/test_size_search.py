@@ -82,7 +82,7 @@ def test_gigabytes_are_refused_before_they_are_made(tmp_path: Path, monkeypatch:
     with pytest.raises(ModelError) as caught:
         found.find()
     assert largest <= 64 << 20
-    assert caught.value.message == "the model ran on none of the seeded inputs"
+    assert caught.value.message == "the model failed on every seeded input"
     assert any("batch=16000: not tried: the inputs would have 18.3 GiB" in line for line in caught.value.details)
     assert any(line.startswith("batch=1 and 4 more: ") and "reshape" in line.lower() for line in caught.value.details)
     assert caught.value.hint == "give real inputs with --samples, or sizes with --dim NAME=SIZE or --shape INPUT=SIZES"

@@ -52,8 +52,12 @@ def test_the_devices_of_a_compiled_model_are_read() -> None:
 
 @pytest.mark.parametrize(
     ("change", "reason"),
-    [({"devices": None}, "of another type"), ({"sdk": 2}, "of another type"), ({"devices": "57"}, "of another type")],
+    [
+        ({"devices": None}, "of the wrong type"),
+        ({"sdk": 2}, "of the wrong type"),
+        ({"devices": "57"}, "of the wrong type"),
+    ],
 )
 def test_a_stage_that_names_no_devices_is_refused(change: dict[str, Any], reason: str) -> None:
-    with pytest.raises(StageError, match=f"npu/acme_compile compiled a model and does not say for what.*{reason}"):
+    with pytest.raises(StageError, match=f"npu/acme_compile compiled a model and did not record its target.*{reason}"):
         _compiled("npu/acme_compile", {**FACTS, **change})

@@ -35,13 +35,13 @@ def test_what_belongs_to_the_bundle_is_the_same_in_all_components() -> None:
     "changes", [{"target": "web-wasm"}, {"format": "wheel"}, {"python": ("3.12",)}, {"output": Path("x")}]
 )
 def test_a_component_cannot_have_a_bundle_of_its_own_kind(changes: dict[str, object]) -> None:
-    with pytest.raises(UsageError, match="belongs to the bundle, and component 'read' has its own"):
+    with pytest.raises(UsageError, match="must be the same for all components of the bundle; component 'read' differs"):
         combine_requests({"detect": request(), "read": request("rec.onnx", **changes)}, "ocr")
 
 
 @pytest.mark.parametrize("together", [("detect",), ("detect", "write"), ("detect", "detect")])
 def test_together_names_two_or_more_of_the_components(together: tuple[str, ...]) -> None:
-    with pytest.raises(UsageError, match="together names"):
+    with pytest.raises(UsageError, match="together must name two or more components"):
         combine_requests({"detect": request(), "read": request("rec.onnx")}, "ocr", together)
 
 

@@ -79,14 +79,14 @@ def test_functions_are_found_in_files_and_modules(tmp_path: Path, monkeypatch: p
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("nowhere", "there are no data at nowhere"),
+        ("nowhere", "there is no file or folder nowhere"),
         ("nowhere.py:samples", "there is no file nowhere.py"),
-        ("a b:c", "there are no data at a b:c"),
-        ("bad\nname", "there are no data at bad\\nname"),
-        ("nul\0", "there are no data at nul\\x00"),
-        ("x" * 5000, "there are no data at"),
-        ("Synthetic", "there are no data at Synthetic"),
-        ("", "holds nothing that can be read"),
+        ("a b:c", "there is no file or folder a b:c"),
+        ("bad\nname", "there is no file or folder bad\\nname"),
+        ("nul\0", "there is no file or folder nul\\x00"),
+        ("x" * 5000, "there is no file or folder"),
+        ("Synthetic", "there is no file or folder Synthetic"),
+        ("", "holds no supported data"),
     ],
 )
 def test_what_is_not_there(text: str, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -98,11 +98,11 @@ def test_what_is_not_there(text: str, words: str, tmp_path: Path, monkeypatch: p
 
 
 def test_what_is_there_and_cannot_be_taken(tmp_path: Path) -> None:
-    assert "which function" in refuse(touch(tmp_path / "data.py")).message
+    assert "no function" in refuse(touch(tmp_path / "data.py")).message
     (tmp_path / "empty").mkdir()
     assert refuse(tmp_path / "empty").message == "empty is empty"
     error = refuse(touch(tmp_path / "pictures" / "a.jpg").parent)
-    assert "nothing says how they are prepared" in error.message
+    assert "no preprocessing for the model is declared" in error.message
     assert error.details[1] == 'kind = "image"'
     mixed = touch(tmp_path / "mixed" / "preprocessing.toml", 'kind = "image"').parent
     np.savez(mixed / "a.npz", x=np.zeros(1))

@@ -80,7 +80,7 @@ def test_bundles_of_files_are_not_timed_whatever_ran_them() -> None:
     reason = "a bundle of files has no runtime of its own to time"
     assert explain_unmeasured((STAND_IN,), find_emitter("neutral")) == reason
     assert explain_unmeasured((), find_emitter("neutral")) == reason
-    assert explain_unmeasured((STAND_IN,), find_emitter("python")).startswith("what ran here is not as fast")
+    assert explain_unmeasured((STAND_IN,), find_emitter("python")).startswith("it ran here as an emulation or stand-in")
     assert explain_unmeasured((), find_emitter("python")) == "the bundle was not run (--no-prove)"
 
 

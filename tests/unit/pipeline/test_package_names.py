@@ -23,8 +23,8 @@ def warn(*targets: str, package_format: str | None = "wheel", name: str | None =
 def test_wheels_of_one_platform_are_one_package() -> None:
     (reported,) = warn("linux-x64", "intel-xeon", "linux-arm64", "no-target")
     assert reported == (
-        "net-linux-x64 and net-intel-xeon are each the wheel net 1.0.0 for linux x64, of which an index takes one; "
-        "name them apart with --package-name '{model}-{target}'"
+        "net-linux-x64 and net-intel-xeon are each the wheel net 1.0.0 for linux x64, and an index accepts only one; "
+        "give them different names with --package-name '{model}-{target}'"
     )
 
 
@@ -44,8 +44,8 @@ def test_packages_that_are_distinguished_or_that_no_index_takes_are_none() -> No
 @pytest.mark.parametrize(
     ("model", "changes", "named"),
     [
-        ("model.onnx", {}, "--name NAME names bundle and package, --package-name NAME the package"),
-        ("Model.onnx", {"project": "bundler.toml"}, 'name = "NAME" in bundler.toml names bundle and package'),
+        ("model.onnx", {}, "--name NAME renames bundle and package, --package-name NAME only the package"),
+        ("Model.onnx", {"project": "bundler.toml"}, 'name = "NAME" in bundler.toml renames bundle and package'),
         ("model.onnx", {"name": "model"}, ""),
         ("model.onnx", {"package_name": "acme"}, ""),
         ("resnet.onnx", {}, ""),

@@ -110,7 +110,7 @@ def test_a_variant_with_a_name_that_no_file_system_takes_is_refused(tmp_path: Pa
     variants = {"a" * 5000: body()}
     manifest = {"schema_version": "1.0", "components": {"model": {"variants": variants}}}
     (tmp_path / "manifest.json").write_text(json.dumps(manifest))
-    assert "there is no 'model.onnx' in it" in why(reference)
+    assert "it has no 'model.onnx'" in why(reference)
 
 
 def test_external_components_and_orders(tmp_path: Path) -> None:
@@ -172,25 +172,25 @@ def test_an_altered_shared_asset_is_refused(tmp_path: Path) -> None:
     reference, digest = share_weights(tmp_path / "p")
     weights = tmp_path / "p" / "shared_assets" / f"sha256-{digest}" / "w.bin"
     weights.write_bytes(b"\0" + weights.read_bytes()[1:])
-    assert f"the shared asset {digest} holds something else" in why(reference)
+    assert f"the files of the shared asset {digest} do not match this digest" in why(reference)
 
 
 @pytest.mark.parametrize(
     ("manifest", "reason"),
     [
         ({"schema_version": "2.0"}, "it has schema 2.0; this bundler reads 1"),
-        ({"schema_version": "moon"}, "its schema_version is no version"),
-        ({"components": ["model"]}, "its layout is that of a runtime before 1.28"),
-        ({"components": {}}, "it has no component"),
+        ({"schema_version": "moon"}, "its schema_version is not a version"),
+        ({"components": ["model"]}, "its layout is older than ONNX Runtime 1.28"),
+        ({"components": {}}, "it has no components"),
         ({"components": {"model": 3}}, "component 'model' is neither a path nor an object"),
         ({"components": {"model": {}}}, "component 'model' has no variants"),
         ({"components": {"model": "../elsewhere"}}, "the path '../elsewhere' leaves the package"),
         ({"components": {"model": "C:\\x"}}, "leaves the package"),
-        ({"components": {"model": "absent"}}, "there is no 'absent' in it"),
-        ({"components": {"model": "\ud800"}}, "there is no '\\ud800' in it"),
-        ({"layout": "installed"}, "it is installed, not portable"),
+        ({"components": {"model": "absent"}}, "it has no 'absent'"),
+        ({"components": {"model": "\ud800"}}, "it has no '\\ud800'"),
+        ({"layout": "installed"}, "its layout must be portable"),
         ({"moon": 1}, "the manifest has the unknown field 'moon'"),
-        ({"shared_assets": []}, "shared_assets of the manifest is no object"),
+        ({"shared_assets": []}, "shared_assets of the manifest is not an object"),
     ],
 )
 def test_a_manifest_that_does_not_fit_says_why(tmp_path: Path, manifest: dict[str, Any], reason: str) -> None:
@@ -200,13 +200,13 @@ def test_a_manifest_that_does_not_fit_says_why(tmp_path: Path, manifest: dict[st
 @pytest.mark.parametrize(
     ("changes", "reason"),
     [
-        ({"ep": 3}, "ep of variant 'cpu' is no text"),
+        ({"ep": 3}, "ep of variant 'cpu' is not a string"),
         ({"moon": 1}, "variant 'cpu' has the unknown field 'moon'"),
         ({"variant_directory": "../.."}, "leaves the package"),
         ({"variant_directory": "/etc"}, "leaves the package"),
         ({"executor_info": {"ort": {"model_file": "../../etc/passwd"}}}, "leaves the package"),
-        ({"executor_info": {"ort": {"model_file": f"sha256:{'0' * 64}/m.onnx"}}}, "there is no 'shared_assets/sha256-"),
-        ({"executor_info": {"ort": []}}, "executor_info of variant 'cpu' is no object"),
+        ({"executor_info": {"ort": {"model_file": f"sha256:{'0' * 64}/m.onnx"}}}, "it has no 'shared_assets/sha256-"),
+        ({"executor_info": {"ort": []}}, "executor_info of variant 'cpu' is not an object"),
     ],
 )
 def test_a_variant_that_does_not_fit_says_why(tmp_path: Path, changes: dict[str, Any], reason: str) -> None:
@@ -218,7 +218,7 @@ def test_a_link_that_leads_out_is_refused(tmp_path: Path) -> None:
     reference = write(tmp_path / "p")
     (tmp_path / "p" / "cpu" / "model.onnx").unlink()
     (tmp_path / "p" / "cpu" / "model.onnx").symlink_to(tmp_path / "secret.onnx")
-    assert "leads through what is neither a folder nor a plain file" in why(reference)
+    assert "leads through something other than a folder or a regular file" in why(reference)
 
 
 @pytest.mark.parametrize("kind", ["symbolic", "hard", "folder", "fifo"])
@@ -240,7 +240,7 @@ def test_weights_with_a_link_among_them_copy_nothing(tmp_path: Path, kind: str) 
     (tmp_path / "joined").mkdir()
     with pytest.raises(ModelError) as error:
         join_model(found, tmp_path / "joined")
-    assert "the folder of its weights holds more than plain files: 'w2.bin'" in error.value.details[0]
+    assert "the folder of its weights may hold only regular files: 'w2.bin'" in error.value.details[0]
     assert not list((tmp_path / "joined").iterdir())
 
 
@@ -259,7 +259,7 @@ def test_a_description_that_never_ends_is_not_read(tmp_path: Path, name: str) ->
     (tmp_path / "manifest.json").write_text('{"schema_version": "1.0", "components": {"decoder": "decoder"}}')
     (tmp_path / name).unlink(missing_ok=True)
     (tmp_path / name).symlink_to("/dev/zero")
-    assert f"{Path(name).name!r} is no plain file" in why(PackageReference(folder=tmp_path))
+    assert f"{Path(name).name!r} is not a regular file" in why(PackageReference(folder=tmp_path))
 
 
 def test_a_newer_minor_may_have_fields_of_its_own(tmp_path: Path) -> None:
@@ -305,7 +305,7 @@ def test_a_variant_may_be_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize("query", ["moon=1", "component=", "component=a&component=b", "x"])
 def test_an_argument_that_says_something_else_is_refused(tmp_path: Path, query: str) -> None:
     write(tmp_path / "p")
-    with pytest.raises(UsageError, match="is neither component nor variant"):
+    with pytest.raises(UsageError, match="names neither a component nor a variant"):
         parse_package(f"{tmp_path / 'p'}?{query}")
 
 

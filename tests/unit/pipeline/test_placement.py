@@ -48,7 +48,7 @@ def warnings_of(result: BuildPlan, found: dict[str, StepOutcome]) -> list[str]:
 def test_too_few_nodes_end_the_build_and_say_which_stay_behind() -> None:
     with pytest.raises(StageError) as caught:
         warnings_of(plan(), outcomes())
-    assert "3 of 5 nodes assigned to QNNExecutionProvider, less than the 90%" in caught.value.message
+    assert "3 of 5 nodes assigned to QNNExecutionProvider, and the profile requires 90%" in caught.value.message
     assert caught.value.details == ("TopK 'topk': operator not supported", "and 1 more")
     assert "variants.htp.shortfall=report" in (caught.value.hint or "")
 
@@ -56,7 +56,7 @@ def test_too_few_nodes_end_the_build_and_say_which_stay_behind() -> None:
 def test_a_profile_may_accept_it_and_is_reported_loudly() -> None:
     (reported,) = warnings_of(plan("variants.htp.shortfall=report"), outcomes())
     assert reported.startswith(
-        "cnn → phone: variant htp: 3 of 5 nodes assigned to QNNExecutionProvider, less than the 90%"
+        "cnn → phone: variant htp: 3 of 5 nodes assigned to QNNExecutionProvider, and the profile requires 90%"
     )
     assert reported.endswith("; the rest runs on the CPU")
 
@@ -80,7 +80,7 @@ def test_of_a_graph_without_nodes_all_was_taken() -> None:
 
 def test_a_shortfall_is_a_statement_of_the_bundle() -> None:
     (reported,) = describe_shortfalls(plan("variants.htp.shortfall=report"), outcomes(assigned=0, left=9))
-    asked = "less than the 90% that the profile requires"
+    asked = "and the profile requires 90%"
     assert reported == f"variant htp: 0 of 9 nodes assigned to QNNExecutionProvider, {asked}; the rest runs on the CPU"
     assert describe_shortfalls(plan(), outcomes(assigned=9, left=1)) == ()
 

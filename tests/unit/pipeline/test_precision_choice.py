@@ -78,7 +78,7 @@ def test_methods_that_another_one_bounds_are_tried_last() -> None:
 
 
 def test_where_the_plain_method_meets_the_gate_no_variation_of_it_is_tried() -> None:
-    reason = "static-int8 meets the gate, and this is at best as fast and as small"
+    reason = "static-int8 meets the gate, and this method is at best as fast and as small"
     for method in ("static-int8-percentile", "static-int8-mixed"):
         assert explain_loss(method, [ORIGINAL, timed("static-int8", 0.9)], None) == reason
 

@@ -20,7 +20,7 @@ def test_an_input_that_several_have_is_named_with_its_model() -> None:
     assert choose_owners({"rec:x": (1,), "cls:x": (2,)}, MODELS) == {"rec:x": "rec", "cls:x": "cls"}
     with pytest.raises(UsageError) as caught:
         choose_owners({"x": (1, 3)}, MODELS)
-    assert caught.value.details[0] == "rec, cls have an input 'x': say which is meant"
+    assert caught.value.details[0] == "rec, cls have an input 'x': name one of them"
     assert caught.value.hint == "--shape rec:x=1,3 --shape cls:x=1,3"
 
 

@@ -123,7 +123,7 @@ def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workspace:
 @pytest.mark.parametrize(
     ("kind", "error", "message", "hint"),
     [
-        ("gated", ModelError, "only to those who accept its terms", "HF_TOKEN"),
+        ("gated", ModelError, "only after its terms are accepted", "HF_TOKEN"),
         ("missing", ModelError, "there is no model org/name", "HF_TOKEN"),
         ("revision", ModelError, "has no revision v1", "a branch, a tag or a commit"),
         ("unreachable", EnvironmentMissingError, "could not be fetched", "hf:./FOLDER"),
@@ -140,7 +140,7 @@ def test_why_a_model_cannot_be_fetched_is_said(kind: str, error: type[BundlerErr
 def test_a_program_that_fetches_nothing_and_says_nothing_is_no_crash(workspace: Workspace) -> None:
     with pytest.raises(EnvironmentMissingError, match="the model org/name could not be fetched") as caught:
         export_model(parse_reference("hf:org/name"), workspace, Reporter(ignore, "x"))
-    assert caught.value.details == ("the program that fetches models gave no answer",)
+    assert caught.value.details == ("the program that fetches models did not respond",)
 
 
 @pytest.mark.parametrize("answer", ["[]", "3", '{"folder": 3}', '{"moon": "x"}', "no JSON", ""])

@@ -70,15 +70,20 @@ def test_likely_links_are_in_the_hint() -> None:
         (port("s", 1, optional=True), port("t", 1), "s=t", "is optional"),
         (port("s", "batch"), port("t", "batch"), "s=t", "fix its sizes (--dim or --shape)"),
         (port("s", None), port("t", 4), "s=t", "fix its sizes"),
-        (port("s", 1, "past", 8), port("t", 1, "total", 8), "s=t", "longer than the input along axis 1: say grows=1"),
+        (port("s", 1, "past", 8), port("t", 1, "total", 8), "s=t", "longer than the input along axis 1: set grows=1"),
         (port("s", 1, "past", 8), port("t", 1, "total", 8), "s=t,grows=3", "has no axis 3 (the first is 0)"),
         (port("s", 1, "past", 8), port("t", 1, "total", 8), "s=t,grows=2", "has the fixed size 8: export the model"),
         (port("s", 1, 4, 8), port("t", 1, "total", 8), "s=t,grows=1", "has the fixed size 4: export the model"),
         (port("s", 1, "past", 8), port("t", 1, 4, 8), "s=t,grows=1", "output 't' has the fixed size 4 there"),
         (port("s", 1, "past", 8), port("t", 1, "past", 8), "s=t,grows=1", "input and output both have the size 'past'"),
         (port("s", "batch", "past", 8), port("t", "batch", "all", 8), "s=t,grows=1", "fix its other sizes"),
-        (port("s", 1, kind="str"), port("t", 1, kind="str"), "s=t", "str is no type of a state"),
-        (port("s", 1, kind="int64"), port("t", 1, kind="int64"), "s=t,initial=0.5", "0.5 is none of int64"),
+        (port("s", 1, kind="str"), port("t", 1, kind="str"), "s=t", "str cannot be a state"),
+        (
+            port("s", 1, kind="int64"),
+            port("t", 1, kind="int64"),
+            "s=t,initial=0.5",
+            "0.5 cannot be represented as int64",
+        ),
     ],
 )
 def test_ports_that_are_no_state_are_refused(taken: Port, given_: Port, text: str, why: str) -> None:
@@ -101,11 +106,11 @@ def test_links_against_the_names_and_links_that_are_missing_are_doubted() -> Non
     assert list(doubt_state(lstm, ())) == []
     assert list(doubt_state(lstm, parse_state(["h0=hn", "c0=cn"]))) == []
     assert list(doubt_state(lstm, parse_state(["h0=cn", "c0=hn"]))) == [
-        "state h0=cn: by their names it is h0=hn",
-        "state c0=hn: by their names it is c0=cn",
+        "state h0=cn: the names suggest h0=hn",
+        "state c0=hn: the names suggest c0=cn",
     ]
     assert list(doubt_state(lstm, parse_state(["h0=hn"]))) == [
-        "c0 and cn are likely a state, too, which --state c0=cn links"
+        "c0 and cn are likely a state: link them with --state c0=cn"
     ]
 
 
@@ -229,12 +234,12 @@ class TestData:
 
     def test_steps_that_judge_and_calibrate_are_reported(self) -> None:
         plan = self.plan(samples=self.FRAMES, calibrates=True)
-        assert any(note.level == "warning" and "calibrate it, too" in note.text for note in plan.notes)
+        assert any(note.level == "warning" and "also calibrate it" in note.text for note in plan.notes)
 
     def test_seeded_steps_like_the_samples_are_refused(self) -> None:
-        with pytest.raises(UsageError, match="makes no stream"):
+        with pytest.raises(UsageError, match="cannot be used with --state"):
             self.plan(samples=self.FRAMES, golden="synthetic")
 
     def test_steps_that_are_no_arrays_are_refused(self) -> None:
-        with pytest.raises(UsageError, match="given as arrays"):
+        with pytest.raises(UsageError, match="must be arrays"):
             self.plan(samples=DataRequest(inputs={"images": "samples"}))

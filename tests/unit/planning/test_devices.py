@@ -73,7 +73,7 @@ def test_sizes_must_be_fixed_for_what_takes_no_others() -> None:
     with pytest.raises(UsageError, match="requires fixed sizes") as caught:
         plan(PHONE, facts=facts)
     assert caught.value.details == ("dimension 'rows' is dynamic",)
-    assert caught.value.hint == "fix them, for example --dim rows=1 (put the sizes that you need in their places)"
+    assert caught.value.hint == "fix them, for example --dim rows=1 (replace the numbers by the sizes that you need)"
     assert plan(PHONE, facts=facts, dimensions={"rows": 4})
 
 
@@ -217,7 +217,7 @@ def test_decisions_on_gates_name_the_variants_and_what_they_compute_in() -> None
 def test_tf32_is_a_reason_of_its_own() -> None:
     found = gates_of(plan("rtx-4090"))
     (reason,) = (reason for subject, reason in found.items() if "cuda" in subject)
-    assert reason.startswith("TF32 keeps 10 bits of what is multiplied")
+    assert reason.startswith("TF32 keeps 10 bits of each factor")
     assert find_variant(plan("rtx-4090"), "cuda").rounding == "may compute in TF32 (10 bits of fraction)"
 
 

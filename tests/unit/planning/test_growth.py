@@ -43,15 +43,15 @@ def test_variants_of_fixed_sizes_are_left_out_with_a_reason() -> None:
     settled = settle("snapdragon-8g3")
     assert [variant.name for variant in settled.profile.variants] == ["cpu"]
     assert [(decision.subject, decision.reason) for decision in settled.left_out] == [
-        ("variant htp", "Qualcomm QNN requires fixed sizes, and a state grows: past_k"),
-        ("variant gpu", "Qualcomm QNN requires fixed sizes, and a state grows: past_k"),
+        ("variant htp", "Qualcomm QNN requires fixed sizes, but a state grows: past_k"),
+        ("variant gpu", "Qualcomm QNN requires fixed sizes, but a state grows: past_k"),
     ]
 
 
 def test_nodes_that_stay_on_the_cpu_are_not_to_be_fixed() -> None:
     notes = [note.text for note in settle("ios-arm64").notes]
     assert notes[0].startswith("variant coreml: Apple Core ML runs nodes with dynamic sizes on the CPU")
-    assert notes[0].endswith("a state that grows keeps them so")
+    assert notes[0].endswith("a state that grows keeps them dynamic")
 
 
 def test_a_target_without_any_other_variant_is_refused() -> None:
@@ -60,7 +60,7 @@ def test_a_target_without_any_other_variant_is_refused() -> None:
     request = PlanRequest(state=parse_state(["past_k=present_k,grows=2"]))
     with pytest.raises(UsageError, match="no variant of snapdragon-8g3 can run a state that grows") as caught:
         settle_profile(only, DECODER, request)
-    assert caught.value.details == ("htp: Qualcomm QNN requires fixed sizes, and a state grows: past_k",)
+    assert caught.value.details == ("htp: Qualcomm QNN requires fixed sizes, but a state grows: past_k",)
     assert caught.value.hint
 
 

@@ -183,4 +183,4 @@ def test_reasons_follow_from_the_decision_alone() -> None:
     assert found["level"] == "the highest level that is independent of the building machine's CPU"
     plain = plan_for("linux-x64", facts=make_facts(operators={"Gemm": 1}))
     reasons = {row.subject: row.reason for row in plain.decisions}
-    assert reasons["format"] == "from 1 MB of weights on, large tensors are stored in a file that the runtime maps"
+    assert reasons["format"] == "above 1 MB of weights, large tensors are stored in a file that the runtime maps"

@@ -44,8 +44,10 @@ def refuse(facts: ModelFacts, target: str = PHONE, *overrides: str, **request: o
 
 def test_sizes_without_a_name_are_refused_with_a_command_that_fixes_them() -> None:
     error = refuse(TEXT_LINE, command=("bundler", "build", "my models/cls.onnx", "--target", PHONE))
-    assert error.details == ("x[0], x[2], x[3] are dynamic, and unnamed",)
-    assert "bundler build 'my models/cls.onnx' --target snapdragon-8g3 --shape x=1,3,64,64 (put" in (error.hint or "")
+    assert error.details == ("x[0], x[2], x[3] are dynamic and unnamed",)
+    assert "bundler build 'my models/cls.onnx' --target snapdragon-8g3 --shape x=1,3,64,64 (replace" in (
+        error.hint or ""
+    )
 
 
 def test_a_project_file_is_reported_which_lines_it_needs() -> None:
@@ -117,7 +119,7 @@ def test_a_name_that_two_inputs_share_is_fixed_in_both_and_that_is_said() -> Non
     facts = model(port("x", "rows", 128), port("mask", "rows", None))
     result = plan(facts, "linux-x64", shapes={"x": (8, 128)})
     (note,) = result.notes
-    assert note.text == "the given shape fixes rows = 8 wherever it occurs, also in mask[0]"
+    assert note.text == "the given shape fixes rows = 8 wherever it occurs, including mask[0]"
     assert plan(facts, "linux-x64", shapes={"x": (8, 128), "mask": (8, 4)}).notes == ()
 
 
@@ -125,7 +127,7 @@ def test_a_name_that_two_inputs_share_is_fixed_in_both_and_that_is_said() -> Non
     ("shapes", "said"),
     [
         ({"y": (1,)}, "there is no input 'y' (did you mean 'x'?)"),
-        ({"x": (1, 3, 48)}, "the shape 1,3,48 of input 'x': it has 4 sizes, and 3 were given"),
+        ({"x": (1, 3, 48)}, "the shape 1,3,48 of input 'x': it has 4 sizes, not 3"),
         ({"x": (1, 4, 48, 48)}, "x[1] is 3 in the model; export it again to change that"),
     ],
 )
@@ -137,7 +139,7 @@ def test_what_does_not_fit_the_model_is_refused(shapes: dict[str, Shape], said: 
 
 
 def test_what_has_no_sizes_is_refused() -> None:
-    assert "it is a scalar: it has no sizes" in refuse(model(port("s")), shapes={"s": (1,)}).details[0]
+    assert "it is a scalar and has no sizes" in refuse(model(port("s")), shapes={"s": (1,)}).details[0]
     nested = model(port("s", None, 3, kind="sequence"))
     assert "only tensors have sizes" in refuse(nested, shapes={"s": (1, 3)}).details[0]
 
@@ -154,7 +156,10 @@ def test_an_input_whose_number_of_sizes_is_unknown_needs_each() -> None:
 def test_given_sizes_that_contradict_each_other_are_refused() -> None:
     facts = model(port("x", "rows", 128), port("mask", "rows", None))
     error = refuse(facts, dimensions={"rows": 4}, shapes={"x": (8, 128)})
-    assert error.details[0] == "rows is 4 by --dim rows=4, and 8 by the shape 8,128 of input 'x': it has one size"
+    assert (
+        error.details[0]
+        == "rows is 4 by --dim rows=4, and 8 by the shape 8,128 of input 'x': a dimension has only one size"
+    )
     assert "rows is 8 by" in refuse(facts, shapes={"x": (8, 128), "mask": (4, 4)}).details[0]
     assert plan(facts, dimensions={"rows": 8}, shapes={"x": (8, 128), "mask": (8, 4)})
 

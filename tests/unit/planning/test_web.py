@@ -63,7 +63,7 @@ def test_recording_the_gpus_commands_needs_fixed_sizes() -> None:
 
 def test_a_model_beyond_the_address_space_does_not_fit_a_browser() -> None:
     facts = make_facts(external_bytes=5_000_000_000)
-    assert "WebAssembly addresses 4 GB" in find_obstacles(facts, resolve_target("web-wasm"))[0]
+    assert "WebAssembly can address 4 GB" in find_obstacles(facts, resolve_target("web-wasm"))[0]
     assert find_obstacles(facts, resolve_target("linux-x64")) == ()
 
 

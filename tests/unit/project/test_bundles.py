@@ -55,7 +55,7 @@ def test_a_bundle_of_the_file_is_one_request_for_each_target(tmp_path: Path) -> 
     ("before", "after", "text"),
     [
         ("[bundles.models.read]", "[bundles.models.class]", "bundler.toml:12: .*it is a keyword"),
-        ('version = "2.1"', 'version = "2.1"\ntogether = ["detect", "write"]', "together names"),
+        ('version = "2.1"', 'version = "2.1"\ntogether = ["detect", "write"]', "together must name"),
         ('targets = ["linux-x64", "web-wasm"]', "", "names no target for ocr"),
         (
             'name = "ocr"',
@@ -102,4 +102,4 @@ def test_two_bundles_of_one_name_are_told_apart_in_the_file(tmp_path: Path) -> N
     (tmp_path / "bundler.toml").write_text('targets = ["linux-x64"]\n' + one.format("detect") + one.format("read"))
     with pytest.raises(UsageError, match="would both become ocr-linux-x64") as caught:
         check_clashes(project_requests(find_project(tmp_path)))
-    assert caught.value.hint == "give each a name of its own in bundler.toml"
+    assert caught.value.hint == "give each a unique name in bundler.toml"

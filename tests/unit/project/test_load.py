@@ -240,6 +240,6 @@ def test_data_that_are_not_there_are_reported_by_the_key_of_the_file(tmp_path: P
     models = f'models = [{{ path = "m.onnx", {key} = "nowhere" }}]\n'
     (tmp_path / "bundler.toml").write_text(f'targets = ["linux-x64"]\n{models}')
     (request,) = project_requests(find_project(tmp_path))
-    with pytest.raises(UsageError, match="there are no data at") as caught:
+    with pytest.raises(UsageError, match="there is no file or folder") as caught:
         source_environments(request)
     assert (caught.value.hint or "").startswith(f"`{key}` in bundler.toml takes a folder of .npz files")

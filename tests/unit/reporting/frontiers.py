@@ -35,7 +35,7 @@ def make_frontier(variant: str = "cpu") -> Frontier:
             make_attempt("bf16", "skipped", None, None, reason="cpu computes no bfloat16"),
         ),
         timing="measured",
-        how="on this machine, in turns with the unchanged model",
+        how="on this machine, alternating with the unchanged model",
         held_out=60,
         calibration=240,
         reason="the fastest that meets the gate",

@@ -213,7 +213,7 @@ def test_terminal_codes_in_names_are_not_obeyed(manifest, other):
 
 def test_what_is_no_bundle_cannot_be_compared(bundle, manifest, tmp_path):
     write_manifest(bundle, manifest)
-    with pytest.raises(VerificationError, match="is no bundle"):
+    with pytest.raises(VerificationError, match="is not a bundle"):
         diff_bundles(bundle, tmp_path / "nothing")
 
 

@@ -56,7 +56,7 @@ def test_the_page_says_what_it_was_judged_on_and_how_it_was_timed(data):
     assert "6 attempts, 4 of them met the gate, judged on 60 held-out samples" in text
     assert "none of them among the 240 for calibration" in text
     assert "static-int8-percentile is used: the fastest that meets the gate." in text
-    assert "Latency measured: on this machine, in turns with the unchanged model." in text
+    assert "Latency measured: on this machine, alternating with the unchanged model." in text
 
 
 def test_an_estimate_is_called_one(data):

@@ -130,7 +130,7 @@ def link(source: str, target: str, **more: Any) -> dict[str, Any]:
         (lambda config: config.update(schema=True), "runtime.json"),
         (lambda config: config.update(components=[]), "it has no component"),
         (set_of_component(name="while"), "a keyword"),
-        (set_of_component(name="../../x"), "no identifier"),
+        (set_of_component(name="../../x"), "not an identifier"),
         (set_of_component(variants=[]), "it has no variant"),
         (set_of_component(golden="../elsewhere"), "its golden set '../elsewhere/index.json': leaves its folder"),
         (set_of_component(golden="gone"), "its golden set 'gone/index.json' is missing"),

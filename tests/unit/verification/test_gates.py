@@ -130,8 +130,8 @@ def test_the_text_names_output_worst_and_limit() -> None:
     wrong = output(name="boxes", max_absolute=0.5, sqnr_db=12.25, envelope=((2.0, 0.5),))
     found = check_gate(Comparison(outputs=(wrong,), samples=1), Gate(default=TOLERANCE))
     assert [failure.text for failure in found] == [
-        "output 'boxes': error 0.5 where the reference is 2, at most 0.0021 allowed (0.0001 + 0.001 of the reference)",
-        "output 'boxes': SQNR in dB 12.25, at least 40 required",
+        "output 'boxes': error 0.5 where the reference is 2 (max 0.0021: 0.0001 + 0.001 of the reference)",
+        "output 'boxes': SQNR 12.25 dB (min 40)",
     ]
     assert (found[1].limit, found[1].worst) == (40.0, 12.25)
 

@@ -173,7 +173,7 @@ def test_a_newer_manifest_asks_for_a_newer_bundler(bundle: Path):
 
 
 def test_a_folder_without_a_manifest_is_no_bundle(tmp_path: Path):
-    with pytest.raises(VerificationError, match="no bundle"):
+    with pytest.raises(VerificationError, match="not a bundle"):
         check_integrity(tmp_path)
 
 
@@ -189,7 +189,7 @@ def test_a_manifest_that_is_a_pipe_is_refused_and_not_waited_for(bundle: Path):
     os.mkfifo(bundle / "bundle.json")
     with pytest.raises(VerificationError, match="not a manifest") as caught:
         check_integrity(bundle)
-    assert caught.value.details == ("it is no regular file",)
+    assert caught.value.details == ("it is not a regular file",)
 
 
 def test_folders_are_not_followed_without_end(bundle: Path):

@@ -155,7 +155,7 @@ def test_answers_beyond_the_gate_fail_and_say_which(
 ) -> None:
     proof = prove(plain, tmp_path / "bundle", monkeypatch, output(sqnr_db=12.0, max_absolute=0.5))
     assert proof.passed is False
-    assert "output 'scores': SQNR in dB 12, at least 40 required" in proof.reason
+    assert "output 'scores': SQNR 12 dB (min 40)" in proof.reason
 
 
 def test_a_model_that_does_not_open_fails(plain: EmitRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

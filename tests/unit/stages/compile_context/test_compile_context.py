@@ -225,7 +225,7 @@ def test_a_number_that_is_not_stated_is_never_assumed(compile_with: Callable[...
 def test_dynamic_dimensions_are_named(compile_with: Callable[..., StageResult]) -> None:
     with pytest.raises(StageError, match="the model has dynamic dimensions") as caught:
         compile_with(take_nothing, models.mlp())
-    assert caught.value.hint == "fix them, for example --dim batch=1 (put the sizes that you need in their places)"
+    assert caught.value.hint == "fix them, for example --dim batch=1 (replace the numbers by the sizes that you need)"
 
 
 def test_a_model_that_was_compiled_before(compile_with: Callable[..., StageResult]) -> None:
