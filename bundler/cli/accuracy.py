@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import floor
 from typing import TYPE_CHECKING
 
 from bundler.cli.printing import printable
@@ -19,7 +20,7 @@ PLACE_LENGTH = 80
 
 
 def accuracy_line(found: AccuracyResult) -> str:
-    """`accuracy of htp over 40 samples: 22.8 dB (at least 15), 16.1 dB in the worst sample (at least 5)`."""
+    """`accuracy of htp over 40 samples: SQNR 22.8 dB (min 15), worst sample 16.1 dB (min 5)`."""
     samples = (
         count_things(found.samples, "step") + " of a stream" if found.stream else count_things(found.samples, "sample")
     )
@@ -36,28 +37,28 @@ def drift_lines(found: AccuracyResult) -> Iterator[str]:
     if found.drift is not None:
         first, last = found.drift
         yield (
-            f"the error of {found.variant} grows over the stream: {first:.1f} dB in the first quarter of its steps, "
-            f"{last:.1f} dB in the last; longer streams were not compared"
+            f"the error of {found.variant} grows over the stream: SQNR {first:.1f} dB in the first quarter of its "
+            f"steps, {last:.1f} dB in the last; longer streams were not compared"
         )
 
 
 def device_lines(found: AccuracyResult) -> Iterator[str]:
-    """`gpu on the device: computes in half precision, its outputs are held to 30 dB (25 in nine of ten samples, 15 in
-    each)`, where the device is held to another limit than what ran here.
+    """`limits for gpu on the device, which computes in half precision: SQNR 30 dB (25 in nine of ten samples, 15 in
+    each)`, where they differ from those of what ran here.
     """
     if found.device_limit is not None:
-        computes = f"{found.rounding}, " if found.rounding else ""
-        yield f"{found.variant} on the device: {computes}its outputs are held to {_describe_limit(found.device_limit)}"
+        computes = f", which {found.rounding}" if found.rounding else ""
+        yield f"limits for {found.variant} on the device{computes}: {_describe_limit(found.device_limit)}"
 
 
 def _describe_limit(limit: Tolerance) -> str:
     rows = ((limit.low_sqnr_db, "{:g} in nine of ten samples"), (limit.worst_sqnr_db, "{:g} in each"))
     samples = ", ".join(text.format(value) for value, text in rows if value is not None)
-    parts = [] if limit.sqnr_db is None else [f"{limit.sqnr_db:g} dB" + (f" ({samples})" if samples else "")]
-    parts += [] if limit.absolute is None else [f"an error of {limit.absolute:g}"]
-    parts += [] if limit.top1_agreement is None else [f"top-1 agreement of {limit.top1_agreement:g}"]
-    parts += [] if limit.agreement is None or parts else [f"{limit.agreement:g} of its values equal"]
-    return ", ".join(parts) or "no limit"
+    parts = [] if limit.sqnr_db is None else [f"SQNR {limit.sqnr_db:g} dB" + (f" ({samples})" if samples else "")]
+    parts += [] if limit.absolute is None else [f"max error {limit.absolute:g}"]
+    parts += [] if limit.top1_agreement is None else [f"top-1 {_in_percent(limit.top1_agreement)}"]
+    parts += [] if limit.agreement is None or parts else [f"equal values {_in_percent(limit.agreement)}"]
+    return ", ".join(parts) or "none"
 
 
 def _figures(found: AccuracyResult) -> Iterator[str]:
@@ -71,21 +72,22 @@ def _figures(found: AccuracyResult) -> Iterator[str]:
         yield "not judged (set by the profile)"
         return
     if found.max_absolute:
-        yield f"largest error {found.max_absolute:.2g}{_allowed(found)}"
+        yield f"max error {found.max_absolute:.2g}{_allowed(found)}"
+    decibels, shares = ("{:.1f} dB".format, "{:g}".format), (_in_percent, _in_percent)
     rows = (
-        (found.sqnr_db, limit.sqnr_db, "{:.1f} dB"),
-        (found.worst_sqnr_db, limit.worst_sqnr_db, "{:.1f} dB in the worst sample"),
-        (_without_constant(found), limit.typical_sqnr_db, "{:.1f} dB without the constant part"),
-        (found.top1_agreement, limit.top1_agreement, "top-1 agreement {:.4g}"),
-        (found.agreement, limit.agreement, "{:.4g} of the integers and strings equal"),
+        ("SQNR", decibels, found.sqnr_db, limit.sqnr_db),
+        ("worst sample", decibels, found.worst_sqnr_db, limit.worst_sqnr_db),
+        ("input-dependent part", decibels, _without_constant(found), limit.typical_sqnr_db),
+        ("top-1", shares, found.top1_agreement, limit.top1_agreement),
+        ("equal integers and strings", shares, found.agreement, limit.agreement),
     )
-    for value, least, text in rows:
+    for name, (show, bound), value, least in rows:
         if value is not None:
             # Of a bundle that was built, only what is rounding alone can be below (`bundler.model.gates.is_rounding`).
-            waived = ", not required of rounding errors" if least and value < least else ""
-            yield text.format(value) + (f" (at least {least:g}{waived})" if least else "")
+            waived = ", waived: rounding errors only" if least and value < least else ""
+            yield f"{name} {show(value)}" + (f" (min {bound(least)}{waived})" if least else "")
     if found.sqnr_db is not None and limit.typical_sqnr_db is not None and found.typical_sqnr_db is None:
-        yield "too few outputs to leave out the constant part"
+        yield "too few outputs for the SQNR of the input-dependent part"
 
 
 def _without_constant(found: AccuracyResult) -> float | None:
@@ -97,4 +99,9 @@ def _allowed(found: AccuracyResult) -> str:
     if limit.absolute is None or limit.relative is None:
         return ""
     share = f" + {limit.relative:g} of the reference" if limit.relative else ""
-    return f" (at most {limit.absolute:g}{share})"
+    return f" (limit {limit.absolute:g}{share})"
+
+
+def _in_percent(share: float) -> str:
+    """Rounded down: nothing that is below a limit is shown as if it met it."""
+    return f"{floor(share * 10_000 + 1e-6) / 100:g}%"

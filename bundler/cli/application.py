@@ -22,7 +22,7 @@ _ParserFault = typer.BadParameter.__mro__[2]
 
 EPILOG = (
     "Exit codes: 0 done, 2 usage, 3 bad model, 4 bad profile, 5 tool or environment missing, 6 a stage failed, "
-    "7 accuracy or size gate not met, 8 verification failed, 1 a defect of bundler, 130 interrupted."
+    "7 accuracy or size gate not met, 8 verification failed, 1 internal error, 130 interrupted."
 )
 
 FORMER_OPTIONS = {"--browser": "--on browser:PROGRAM"}

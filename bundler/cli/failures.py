@@ -48,7 +48,7 @@ def report_defect(error: Exception) -> int:
     where = f"{Path(last.filename).name}:{last.lineno} in {last.name}"
     return report_error(
         DefectError(
-            f"a defect in bundler: {type(error).__name__}: {error}",
+            f"internal error: {type(error).__name__}: {error}",
             details=(f"at {where}", f"the full traceback is in {stream.name}"),
             hint="please report it with that file and the output of `bundler doctor --json`",
         )

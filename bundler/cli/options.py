@@ -72,7 +72,7 @@ Only = Annotated[
     typer.Option(
         "--only",
         metavar="NAME",
-        help="Only these of the project file: bundles, models or targets by name or glob; may be repeated.",
+        help="Select bundles, models or targets of the project file by name or glob; may be repeated.",
     ),
 ]
 CacheOnly = Annotated[Settings, OptionsOf(Settings, only=("cache",))]

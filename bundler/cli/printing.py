@@ -84,9 +84,7 @@ def _write(text: str, *, err: bool) -> None:
 def explain_output(error: OSError, *, err: bool) -> OutputError:
     """The error for standard output or, with `err`, standard error that takes no more."""
     stream = "standard error" if err else "standard output"
-    return OutputError(
-        f"cannot write to {stream}: {error.strerror}", hint="free space on the disk that it goes to, and try again"
-    )
+    return OutputError(f"cannot write to {stream}: {error.strerror}", hint="free space on that disk, and try again")
 
 
 def _escape_as_json(text: str) -> str:

@@ -25,7 +25,9 @@ def make_requests(
     models, targets = tuple(dict.fromkeys(models)), tuple(dict.fromkeys(targets))
     components = find_components(models)
     if only:
-        raise UsageError("--only selects from a project file", hint="omit the model or --only")
+        raise UsageError(
+            "--only cannot be used with a model: it selects from the project file", hint="remove the model or --only"
+        )
     if not targets:
         raise _no_target(models)
     packaged = {} if components or len(models) != 1 else list_packaged(str(models[0]))
@@ -38,7 +40,7 @@ def make_requests(
     if given.get("name") and len(models) > 1:
         raise UsageError(
             "--name applies to one model only",
-            hint=f"for one bundle of all, name each: NAME={models[0]}; otherwise omit it, or build them one by one",
+            hint=f"remove --name, or name each model to build one bundle of all: NAME={models[0]}",
         )
     return tuple(BuildRequest(model=model, target=target, **given) for model in models for target in targets)
 
@@ -52,7 +54,7 @@ def _check_packaged(packaged: Mapping[str, str], package: Path) -> None:
         more = " …" if len(packaged) > _MOST_NAMED else ""
         raise UsageError(
             f"{package}: {error.message}",
-            hint=f"name each of its models yourself, in place of the package: {named}{more} --bundle NAME",
+            hint=f"name each model in place of the package: {named}{more} --bundle NAME",
         ) from error
 
 
@@ -77,16 +79,16 @@ def find_components(models: Sequence[Path]) -> dict[str, Path]:
     if plain:
         raise UsageError(
             f"{next(iter(found))} has the name of a component, and {plain[0]} has none",
-            hint=f"name each: NAME={plain[0]}; models that are bundles of their own are built in a call of their own",
+            hint=f"name each model: NAME={plain[0]}; build separate bundles with separate commands",
         )
     empty = next((named[1] for named in found.values() if not named[2]), "")
     if empty:
-        raise UsageError(f"{empty}= names no model", hint=f"give its file: {empty}=MODEL")
+        raise UsageError(f"{empty}= has no model", hint=f"give its file: {empty}=MODEL")
     components = {named[1]: Path(named[2]) for named in found.values()}
     if len(components) < len(found):
         names = [named[1] for named in found.values()]
         twice = next(name for name in names if names.count(name) > 1)
-        raise UsageError(f"two models have the name {twice}", hint="give each component a name of its own")
+        raise UsageError(f"two models have the name {twice}", hint="give each component a unique name")
     return components
 
 
@@ -99,11 +101,11 @@ def _combine(components: Mapping[str, Path], target: str, given: Given) -> Build
     """The request for one bundle of all `components`."""
     name = given.get("name")
     if name is None and len(components) > 1:
-        raise UsageError("a bundle of several models has no name yet", hint="give it one: --bundle NAME")
+        raise UsageError("a bundle of several models requires a name", hint="add --bundle NAME")
     if given.get("preprocessing") and len(components) > 1:
         raise UsageError(
-            "--preprocessing does not say which of the components it is for",
-            hint="put preprocessing.toml beside the samples of each, or write a project file: `bundler init`",
+            "--preprocessing cannot be used with several models",
+            hint="put a preprocessing.toml into the samples folder of each model",
         )
     parts = {
         component: BuildRequest(
@@ -127,8 +129,8 @@ def _find_data(place: str, role: str, component: str) -> str:
         if _exists(path):
             return str(path)
     raise UsageError(
-        f"--{role} {place} has nothing for component {component}",
-        hint=f"put its samples into {Path(place) / component}, or name the data of each in a project file",
+        f"--{role} {place} has no data for component {component}",
+        hint=f"put its samples into {Path(place) / component}, or name the data of each component in a project file",
     )
 
 
@@ -136,7 +138,7 @@ def _no_target(models: Sequence[Path]) -> UsageError:
     """A target's name among the models is a common mistake: the hint names it."""
     names = list_target_names()
     named = [str(model) for model in models if str(model) in names]
-    hint = "`bundler targets list` shows the targets; give one with --target"
+    hint = "add --target NAME; `bundler targets list` shows the names"
     if named:
-        hint = f"{named[0]} is a target: give it as --target {named[0]}"
+        hint = f"{named[0]} is a target: use --target {named[0]}"
     return UsageError("no target given", hint=hint)

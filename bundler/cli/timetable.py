@@ -72,7 +72,7 @@ def _row(one: VariantTimes) -> tuple[str, ...]:
 
 def _baseline_row(one: VariantTimes) -> tuple[str, ...]:
     """A baseline is measured again beside each bundle, because the load of the machine varies."""
-    name = f"plain session beside {printable(one.bundle.name, 40)}"
+    name = f"plain session next to {printable(one.bundle.name, 40)}"
     calls = str(one.baseline_latency.count) if one.baseline_latency else ""
     return (name, one.variant, *_spread(one.baseline_opening), "", *_spread(one.baseline_latency), "", calls)
 

@@ -90,7 +90,7 @@ def read_profile(path: Path) -> dict[str, Any]:
     except OSError as error:
         raise ProfileError(
             f"cannot read the profile {describe_path(path)}: {error.strerror or error}",
-            hint="give the name of a target (`bundler targets list`) or the path of a TOML file",
+            hint="use the name of a target (`bundler targets list`) or the path of a TOML file",
         ) from error
     except (ValueError, RecursionError) as error:
         reason = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
@@ -117,7 +117,9 @@ def _walk(path: Path) -> Iterator[Path]:
         real = real_path(current)
         if real in seen:
             circle = " → ".join(describe_path(file) for file in (*seen[seen.index(real) :], real))
-            raise ProfileError(f"{describe_path(path)} extends itself", details=(circle,), hint="break the circle")
+            raise ProfileError(
+                f"{describe_path(path)} extends itself", details=(circle,), hint="remove one `extends` of the circle"
+            )
         seen.append(real)
         yield real
         current = _parent(real)
@@ -130,7 +132,7 @@ def _parent(path: Path) -> Path | None:
     if not isinstance(extends, str) or "\0" in extends:
         raise ProfileError(
             f"{describe_path(path)}: extends: got {shorten(extends)}, expected a name or a relative path",
-            hint="it names a base, a target, or a file ending in .toml",
+            hint="use the name of a base or target, or the relative path of a .toml file",
         )
     if extends.endswith(".toml"):
         return path.parent / extends
@@ -150,9 +152,9 @@ def _named_parent(path: Path, name: str) -> Path:
     close = difflib.get_close_matches(name, names, n=1)
     meant = f'; did you mean "{close[0]}"?' if close else ""
     raise ProfileError(
-        f"{describe_path(path)}: extends: there is no base or target {shorten(name)}{meant}",
+        f"{describe_path(path)}: extends: unknown base or target {shorten(name)}{meant}",
         details=(f"known: {', '.join(names)}",),
-        hint="a file of your own is extended by its relative path, ending in .toml",
+        hint="to extend your file, use its relative path, ending in .toml",
     )
 
 

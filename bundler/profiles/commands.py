@@ -23,9 +23,9 @@ def check_commands(resolved: Resolved) -> None:
         return
     raise ProfileError(
         f"{resolved.layered.origin(key)}: accuracy.metric.{name} would run {shorten(metric.name)}, "
-        "and a target's file does not decide what runs on this machine",
-        hint="when you trust that file and what it runs, add --trust-target; or name the program yourself, with "
-        f"--set accuracy.metric.{name}=… or in the table [accuracy.metric] of bundler.toml",
+        "and a target's file may not choose programs that run on this machine",
+        hint="if you trust that file and its program, add --trust-target; or set the program with "
+        f"--set accuracy.metric.{name}=… or in [accuracy.metric] of bundler.toml",
     )
 
 

@@ -50,7 +50,7 @@ def _check_architecture(profile: TargetProfile) -> Iterator[Problem]:
     if architecture not in ARCHITECTURES[system]:
         fitting = ", ".join(ARCHITECTURES[system])
         yield Problem(
-            key=("platform", "architecture"), text=f"there is no {system} on {architecture} (it runs on {fitting})"
+            key=("platform", "architecture"), text=f"{system} does not run on {architecture} (it runs on {fitting})"
         )
 
 
@@ -92,9 +92,11 @@ def _check_device_memory(variant: Variant, at: Key) -> Iterator[Problem]:
     first = variant.providers[0].name
     on_device = first in provider_names() and find_provider(first).device_memory is not None
     if variant.keep_on_device and not on_device:
-        yield Problem(key=(*at, "keep_on_device"), text=f'the tensors of "{first}" are in the CPU\'s memory anyway')
+        yield Problem(
+            key=(*at, "keep_on_device"), text=f'has no effect: "{first}" keeps its tensors in the CPU\'s memory'
+        )
     if variant.session.get("enable_graph_capture") in (True, "true", "1", 1) and not on_device:
-        text = f'"{first}" has no GPU whose commands it could record'
+        text = f'"{first}" has no GPU commands to record'
         yield Problem(key=(*at, "session", "enable_graph_capture"), text=text)
 
 
@@ -130,7 +132,7 @@ def _check_spinning(variant: Variant, at: Key) -> Iterator[Problem]:
 def _check_fallback(variant: Variant, at: Key) -> Iterator[Problem]:
     key = "session.disable_cpu_ep_fallback"
     if is_on(variant.session_config, key) and any(provider.name == "cpu" for provider in variant.providers):
-        text = "the runtime refuses it together with the provider cpu in the chain"
+        text = "cannot be used with the provider cpu in the chain: the runtime refuses both"
         yield Problem(key=(*at, "session_config", key), text=text)
 
 
@@ -165,7 +167,7 @@ def _check_precision(profile: TargetProfile) -> Iterator[Problem]:
         provider = variant.providers[0].name
         if provider in provider_names() and method not in find_provider(provider).numerics.precisions:
             taken = ", ".join(find_provider(provider).numerics.precisions) or "none"
-            yield Problem(key=key, text=f'the provider "{provider}" does not take {method}; it takes: {taken}')
+            yield Problem(key=key, text=f'the provider "{provider}" does not support {method}; it supports: {taken}')
         yield from _check_settings(profile, method)
 
 
@@ -174,7 +176,7 @@ def _check_settings(profile: TargetProfile, method: str) -> Iterator[Problem]:
     takes = METHODS[method].takes
     for name in sorted(profile.precision.model_fields_set - set(takes) - {"method", "order", "calibrated"}):
         if getattr(profile.precision, name) != Precision.model_fields[name].default:
-            text = f"{method} does not read it; it reads: {', '.join(sorted(takes))}"
+            text = f"{method} does not use this key; it uses: {', '.join(sorted(takes))}"
             yield Problem(key=("precision", name), text=text)
 
 

@@ -72,7 +72,7 @@ def check_compile(variant: Variant, at: Key) -> Iterator[Problem]:
     first = variant.providers[0].name
     compiler = find_provider(first).compiler if first in provider_names() else None
     if compiler is None:
-        text = f'nothing compiles a model for "{first}" before shipping'
+        text = f'models for "{first}" are not compiled before shipping'
         for key in variant.compile if first in provider_names() else ():
             yield Problem(key=(*at, "compile", key), text=text)
         return
@@ -98,7 +98,7 @@ def check_recipes(profile: TargetProfile) -> Iterator[Problem]:
             continue
         taken = ", ".join(find_provider(first).numerics.precisions) or "none"
         key: Key = ("variants", position, "calibrated")
-        yield Problem(key=key, text=f'the provider "{first}" does not take {method}; it takes: {taken}')
+        yield Problem(key=key, text=f'the provider "{first}" does not support {method}; it supports: {taken}')
 
 
 def _check_recipe(name: str, at: Key) -> Iterator[Problem]:

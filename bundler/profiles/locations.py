@@ -50,7 +50,7 @@ def _load_folder(name: str, locate: object) -> Path:
         raise EnvironmentMissingError(
             f"the entry point {GROUP}:{name} gives no folder of target profiles",
             details=(f"it gave {folder!r}",),
-            hint="ask the maker of that package",
+            hint="report this to the maintainer of that package",
         )
     return folder
 

@@ -92,7 +92,7 @@ _ROWS = (
     ),
     _static(
         "static-int8-mixed",
-        "8-bit matrix products and convolutions, but for the nodes that lose too much",
+        "8-bit matrix products and convolutions, except nodes that lose too much accuracy",
         keep_float="auto",
         plain="static-int8",
         **_FAST,
@@ -136,7 +136,7 @@ _ROWS = (
     ),
     Method(
         name="mixed-fp16",
-        title="half precision, but for the nodes that lose too much",
+        title="half precision, except nodes that lose too much accuracy",
         stage="convert_float",
         options={"type": "float16", "search": True},
         takes=_FLOATS,

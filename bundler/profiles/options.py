@@ -53,7 +53,7 @@ def check_variant(variant: Variant, at: Key, session: Rules) -> Iterator[Problem
 def check_table(given: Mapping[str, OptionValue], table: Iterable[OptionRule], at: Key) -> Iterator[Problem]:
     """Every setting of our own that a table does not have, or not with this value."""
     rules = index_rules(table)
-    unknown = f"there is no such setting (known: {', '.join(rules)})"
+    unknown = f"unknown setting (known: {', '.join(rules)})"
     for key, value in given.items():
         if key in rules:
             yield from _check_value(rules[key], value, (*at, key))
@@ -139,7 +139,7 @@ def _check_value(rule: OptionRule, value: OptionValue, at: Key) -> Iterator[Prob
 
 def _unknown_option(key: str, rules: Rules, replaced: Mapping[str, str], sibling: tuple[str, Rules] | None) -> str:
     if key in replaced:
-        return f"has no effect today; instead, use {replaced[key]}"
+        return f"has no effect; use {replaced[key]}"
     if sibling and key in sibling[1]:
         return f"belongs under `{sibling[0]}`"
     if not rules:

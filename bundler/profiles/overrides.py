@@ -50,7 +50,7 @@ def parse_override(text: str) -> tuple[tuple[str, ...], Any]:
 def _split(text: str) -> tuple[str, str]:
     match = _SPLIT.match(text)
     if match is None:
-        raise _malformed(text, "there is no = in it")
+        raise _malformed(text, "it has no =")
     return match[1].strip(), match[2].strip()
 
 
@@ -58,13 +58,13 @@ def _parse_key(text: str, override: str) -> tuple[str, ...]:
     try:
         table: Any = tomllib.loads(f"{text} = 0")
     except (ValueError, RecursionError) as error:
-        raise _malformed(override, "its key is no dotted TOML key") from error
+        raise _malformed(override, "its key is not a dotted TOML key") from error
     parts: list[str] = []
     while isinstance(table, dict) and len(table) == 1:
         ((name, table),) = table.items()
         parts.append(name)
     if table != 0:
-        raise _malformed(override, "its key is no dotted TOML key")
+        raise _malformed(override, "its key is not a dotted TOML key")
     for flat in FLAT:
         if flat in parts[:-1]:
             start = parts.index(flat) + 1
@@ -101,7 +101,7 @@ def _step(holder: Any, name: str, override: str) -> str | int:
         for position, element in enumerate(holder):
             if name == str(position) or (isinstance(element, dict) and element.get("name") == name):
                 return position
-    raise _malformed(override, f"the profile has nothing at {shorten(name)} there")
+    raise _malformed(override, f"the profile has no {shorten(name)} at that place")
 
 
 def _malformed(override: str, reason: str) -> ProfileError:

@@ -92,7 +92,9 @@ def _kind_problem(data: Mapping[str, Any]) -> str:
     known = ", ".join(f'"{name}"' for name in KINDS)
     if "kind" not in data:
         near = difflib.get_close_matches("kind", list(data), n=1)
-        return f"kind: is missing, expected one of {known}" + (f"; did you mean it by {show(near[0])}?" if near else "")
+        return f"kind: is missing, expected one of {known}" + (
+            f"; did you mean kind by {show(near[0])}?" if near else ""
+        )
     return f"kind: got {show(data['kind'])}, expected one of {known}{_suggest(data['kind'], KINDS)}"
 
 
@@ -166,19 +168,19 @@ def _find_tokenizer(path: Path, name: str) -> Path:
     folder = real_path(path).parent
     found = _resolve(folder, name)
     if found is None or not found.is_relative_to(folder):
-        problem = f"tokenizer: {show(name)} leads out of the folder of {show(path.name)}"
+        problem = f"tokenizer: {show(name)} is outside the folder of {show(path.name)}"
         raise UsageError(
             f"the preprocessing {show(path.name)} is not valid",
             details=(problem,),
-            hint="copy the tokenizer.json beside the TOML file, and name it relative to it",
+            hint="copy tokenizer.json next to the TOML file, and write its path relative to that file",
         )
     if not found.is_file():
         near = difflib.get_close_matches(name, sorted(item.name for item in folder.glob("*.json")), n=1, cutoff=0.3)
         meant = f"; did you mean {show(near[0])}?" if near else ""
         raise UsageError(
             f"the preprocessing {show(path.name)} is not valid",
-            details=(f"tokenizer: there is no file {show(name)} beside it{meant}",),
-            hint="it is the file tokenizer.json of a Hugging Face tokenizer, relative to the TOML file",
+            details=(f"tokenizer: the file {show(name)} does not exist{meant}",),
+            hint="write the path of a Hugging Face tokenizer.json, relative to the TOML file",
         )
     return found
 

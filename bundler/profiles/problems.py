@@ -183,4 +183,4 @@ def describe_unknown_method(name: str, known: Iterable[str]) -> str:
     names = tuple(known)
     parts = [method for method in names if name.lower() in method.split("-")][:MOST_MEANT]
     meant = f"; did you mean {' or '.join(map(json.dumps, parts))}?" if parts else suggest(name, names)
-    return f"there is no precision method {shorten(name)} (known: {', '.join(names)}){meant}"
+    return f"unknown precision method {shorten(name)} (known: {', '.join(names)}){meant}"

@@ -60,7 +60,9 @@ def locate_target(name_or_path: str) -> Path:
     """The file of a target. What ends in `.toml` or has a separator is a path. Raises `ProfileError`."""
     if name_or_path.endswith(".toml") or "/" in name_or_path or "\\" in name_or_path:
         if "\0" in name_or_path:
-            raise ProfileError(f"{shorten(name_or_path)} is no path", hint="`bundler targets list` shows all targets")
+            raise ProfileError(
+                f"{shorten(name_or_path)} is not a path", hint="`bundler targets list` shows all targets"
+            )
         return Path(name_or_path)
     found = find_catalogue().targets.get(name_or_path)
     if found is None:
@@ -150,13 +152,15 @@ def _unknown_target(name: str) -> ProfileError:
     known = [part for part in name.split(",") if part in target_ids()] if "," in name else []
     if known:
         flags = " ".join(f"--target {part}" for part in name.split(","))
-        return ProfileError(f"{shorten(name)} is no target: each has an option of its own", hint=f"write {flags}")
+        return ProfileError(
+            f"{shorten(name)} is not a target: each target requires a separate option", hint=f"use {flags}"
+        )
     close = _find_meant(name)[:MOST_MEANT]
     meant = "; did you mean " + " or ".join(f'"{target}"' for target in close) + "?" if close else ""
     return ProfileError(
-        f"there is no target {shorten(name)}{meant}",
-        hint="`bundler targets list` shows all, `bundler targets recommend MODEL --device NAME` finds a device by any "
-        "of its names; a file of your own is given by its path, ending in .toml",
+        f"unknown target {shorten(name)}{meant}",
+        hint="`bundler targets list` shows all targets; `bundler targets recommend MODEL --device NAME` finds one by "
+        "any name of the device; for your profile, use its path, ending in .toml",
     )
 
 

@@ -86,17 +86,17 @@ class Variant(Section):
     session_config: dict[str, OptionValue] = {}
     """Configuration entries of a session (`session.intra_op.allow_spinning`)."""
     precision: Identifier | None = None
-    """The precision method of this variant alone; left out: the target's `precision.method`."""
+    """The precision method of this variant alone; default: the target's `precision.method`."""
     calibrated: Identifier | None = None
-    """The method of this variant alone when calibration data are given; left out: `precision.calibrated`."""
+    """The method of this variant alone when calibration data are given; default: `precision.calibrated`."""
     compile: dict[str, OptionValue] = {}
-    """How the model is compiled for the first provider before shipping, checked against the provider's table."""
+    """How bundler compiles the model for the first provider before shipping, checked against the provider's table."""
     least_share: float = Field(default=0.0, ge=0, le=1)
     """Minimum share of the graph's nodes assigned to the first provider; with fewer, the build or the start fails."""
     shortfall: Literal["fail", "report"] = "fail"
     """When fewer nodes than `least_share` are assigned to the first provider: fail, or continue with a warning."""
     custom_build: bool = False
-    """Requires a custom build of ONNX Runtime: left out, with a message, unless `runtime.custom_build`."""
+    """Requires a custom build of ONNX Runtime: omitted, with a message, unless `runtime.custom_build`."""
     keep_on_device: bool = False
     """Outputs stay in the memory of the first provider's device until they are read, so that they can be the next run's
     inputs without a copy."""
@@ -111,7 +111,7 @@ class Optimization(Section):
     preset: Literal["none", "O1", "O2", "O3", "O4"] = "none"
     """One of Optimum's levels, which sets a `level`, fusions and, for O4, a precision."""
     level: Literal["auto", "none", "basic", "extended"] = "auto"
-    """Level of optimisation ahead of time: `auto` is the highest whose result is right on every CPU of the target."""
+    """Level of optimisation ahead of time: `auto` is the highest one with right results on every CPU of the target."""
     format: Literal["auto", "onnx", "ort"] = "auto"
     """Model format: `auto` decides by rule from the model's operators and size."""
 
@@ -128,7 +128,7 @@ class Fusion(Section):
     hidden_size: int = Field(default=0, ge=0)
     """Hidden size; 0: found from the structure."""
     disabled: tuple[Word, ...] = ()
-    """Fusions to leave out (`attention`, `skip-layer-norm`)."""
+    """Fusions to disable (`attention`, `skip-layer-norm`)."""
     gelu_approximation: bool = False
     """Compute GELU by its fast approximation."""
     mask: Literal["raw", "end", "none"] = "raw"
@@ -144,7 +144,7 @@ ElementType = Literal["uint8", "int8", "uint16", "int16"]
 
 
 class Precision(Section):
-    """How numbers are stored and computed. A value that is left out is the method's own."""
+    """How numbers are stored and computed. The method sets the default of each value."""
 
     calibrated: Identifier = "none"
     """The method for a model in floating point when calibration data are given and `method` is `none`."""
@@ -152,7 +152,7 @@ class Precision(Section):
     """`none`, a method (`bundler targets methods` shows them), or `auto`: try those of `order`, and keep the fastest
     whose accuracy gate holds."""
     order: tuple[Identifier, ...] = ()
-    """Methods that `auto` tries, in this order; left out: those that suit the variant's provider."""
+    """Methods that `auto` tries, in this order; default: the methods that suit the variant's provider."""
     calibration: Literal["minmax", "entropy", "percentile", "distribution"] | None = None
     """How ranges are found from calibration data."""
     percentile: float | None = Field(default=None, gt=0, le=100)
@@ -172,14 +172,14 @@ class Precision(Section):
     symmetric_weights: bool | None = None
     """Symmetric weights: the zero point is in the middle."""
     operators: tuple[Line, ...] = ()
-    """Operator types to quantise; left out: the method's own."""
+    """Operator types to quantise; default: the method's."""
     exclude_operators: tuple[Line, ...] = ()
     """Operator types that are not quantised or converted."""
     exclude_nodes: tuple[Annotated[str, Field(max_length=1000)], ...] = ()
     """Names of nodes that are not quantised or converted."""
     exclude_structures: tuple[Literal["depthwise", "squeeze", "narrow"], ...] | None = None
-    """Convolutions that keep their precision, because int8 gains them little: depthwise ones, those of
-    squeeze-and-excitation blocks, and those of few channels."""
+    """Convolutions that keep their precision, because int8 gains them little: depthwise ones, the ones of
+    squeeze-and-excitation blocks, and the ones with few channels."""
     keep_float: Literal["none", "auto"] | None = None
     """`auto` searches for the nodes that must stay in floating point until the gate holds."""
     keep_io: bool | None = None
@@ -206,41 +206,41 @@ class Calibration(Section):
 
 
 class Figures(Section):
-    """Limits on the figures of one output. What is left out follows `accuracy`."""
+    """Limits on the figures of one output. Limits that are not set follow `accuracy`."""
 
     absolute: float | None = Field(default=None, ge=0, allow_inf_nan=False)
-    """Maximum absolute error of a single element, added to `relative` times the reference. Left out: 0.0001, or 0.05
+    """Maximum absolute error of a single element, added to `relative` times the reference. Default: 0.0001, or 0.05
     for a model that came quantised; no limit after a step that loses precision."""
     relative: float | None = Field(default=None, ge=0, allow_inf_nan=False)
-    """Maximum relative error of a single element. Left out: 0.001, or 0.05 for a model that came quantised; no limit
+    """Maximum relative error of a single element. Default: 0.001, or 0.05 for a model that came quantised; no limit
     after a step that loses precision."""
     sqnr_db: float | None = Field(default=None, allow_inf_nan=False, ge=-300, le=1000)
-    """Minimum signal-to-quantisation-noise ratio in dB over all samples, of the signal without its mean. Left out: 40,
+    """Minimum signal-to-quantisation-noise ratio in dB over all samples, of the signal without its mean. Default: 40,
     or 30 for a model that came quantised; after a step that loses precision 30 (half precision), 25 (computed in
     bfloat16), 15 (int8) or 10 (int4)."""
     low_sqnr_db: float | None = Field(default=None, allow_inf_nan=False, ge=-300, le=1000)
-    """The same ratio in each sample, but for a tenth of them (and at least one of several). Left out: 5 dB below
+    """The same ratio in each sample, except a tenth of them (and at least one of several). Default: 5 dB below
     `sqnr_db`; 10 below for a model that came quantised, 4 for int4."""
     worst_sqnr_db: float | None = Field(default=None, allow_inf_nan=False, ge=-300, le=1000)
-    """The same ratio in the worst sample. Left out: 10 dB below `sqnr_db`; 15 below in half precision and for a model
+    """The same ratio in the worst sample. Default: 10 dB below `sqnr_db`; 15 below in half precision and for a model
     that came quantised, 13 in bfloat16, 7 for int4."""
     typical_sqnr_db: float | None = Field(default=None, allow_inf_nan=False, ge=-300, le=1000)
-    """The same ratio without the part of the output that no input changes: an output that is the same for every input
-    reaches about 0. Left out: 15 for FP16, 12 for bfloat16, 8 for int8, 5 for int4, no limit elsewhere."""
+    """The same ratio of the input-dependent part of the output: an output that is the same for every input reaches
+    about 0. Default: 15 for FP16, 12 for bfloat16, 8 for int8, 5 for int4, no limit elsewhere."""
     cosine: float | None = Field(default=None, ge=-1, le=1)
     """Minimum cosine similarity."""
     top1_agreement: float | None = Field(default=None, ge=0, le=1)
     """Minimum share of rows (along the last axis) whose highest score stays at the same place, in every output that has
-    such rows. Left out: 0.99, or 0.98 for a model that came quantised, in outputs that look like scores of classes, and
-    nothing in others; after a step that loses precision 0.99 (half precision), 0.98 (bfloat16), 0.95 (int8) or 0.9
+    such rows. Default: 0.99, or 0.98 for a model that came quantised, in outputs that look like scores of classes, and
+    no limit in others; after a step that loses precision 0.99 (half precision), 0.98 (bfloat16), 0.95 (int8) or 0.9
     (int4)."""
     agreement: float | None = Field(default=None, ge=0, le=1)
-    """Minimum share of equal values in an output of integers, booleans or strings. Left out: all; 0.98 for a model that
+    """Minimum share of equal values in an output of integers, booleans or strings. Default: 1; 0.98 for a model that
     came quantised or is computed in bfloat16, 0.99, 0.97 or 0.9 after a step that leaves half precision, int8 or int4.
     Integers that are rounded numbers (boxes) rather than labels are then judged by `sqnr_db` instead."""
     judged: bool = True
-    """Whether the output has limits: `false` for one that nobody reads, or that only `metric` can judge (a varying
-    number of boxes)."""
+    """Whether the output has limits: `false` for an output that nobody reads, or that only `metric` can judge (a
+    varying number of boxes)."""
 
     @model_validator(mode="after")
     def _check_limits(self) -> Self:
@@ -249,17 +249,17 @@ class Figures(Section):
         for (lower, small), (upper, great) in itertools.pairwise(given):
             if small > great:
                 text = f"`{lower}` {small:g} is above `{upper}` {great:g}"
-                raise ValueError(f"{text}, which asks more of each sample than of all together")
+                raise ValueError(f"{text}: a limit for single samples cannot exceed the limit over all samples")
         limited = [
             name for name in sorted(Figures.model_fields) if name != "judged" and getattr(self, name) is not None
         ]
         if not self.judged and limited:
-            raise ValueError(f"`judged` is false, and `{limited[0]}` sets a limit: leave one of them out")
+            raise ValueError(f"`judged = false` cannot be used with the limit `{limited[0]}`: remove one of the two")
         return self
 
 
 class Metric(Section):
-    """Your own metric of the model's outputs: a Python function or a command; higher is better."""
+    """Your metric of the model's outputs: a Python function or a command; higher is better."""
 
     python: Annotated[str, Field(pattern=r"^[^\x00-\x1f\x7f]+\.py:[A-Za-z_][A-Za-z0-9_]*$", max_length=1000)] | None = (
         None
@@ -277,7 +277,7 @@ class Metric(Section):
     @model_validator(mode="after")
     def _check(self) -> Self:
         if (self.python is None) == (not self.command):
-            raise ValueError("give `python` or `command`, one of them")
+            raise ValueError("give either `python` or `command`")
         if self.least is None and self.drop is None:
             raise ValueError("give `least`, `drop`, or both: a metric without a limit judges nothing")
         return self
@@ -289,15 +289,15 @@ class Metric(Section):
 
 
 class Accuracy(Figures):
-    """The gate: how close every output must be to the original model's. What is left out follows the model and what
-    is done to it: a model that is quantised already rounds in steps, other kernels round elsewhere, and a step that
-    gives precision away is judged by how much of the signal is left.
+    """The gate: how close every output must be to the original model's. Defaults depend on the model and on its steps:
+    a quantised model rounds in steps, other kernels round differently, and a step that loses precision is judged by
+    how much of the signal is left.
     """
 
     outputs: dict[Annotated[str, Field(max_length=1000)], Figures] = {}
-    """Limits of single outputs, by name, over those for all."""
+    """Limits of single outputs by name; they override the limits for all."""
     metric: Metric | None = None
-    """Your own metric, in addition to the figures."""
+    """Your metric, in addition to the figures."""
 
 
 class Budget(Section):
@@ -312,7 +312,7 @@ class Budget(Section):
 
 
 class Bundle(Section):
-    """What is written."""
+    """The bundle that is written."""
 
     ecosystem: Identifier = "python"
     """The emitter: `python`, `web`."""
@@ -323,7 +323,7 @@ class Bundle(Section):
 
 
 class LanguageModel(Section):
-    """Sizes that suit language models on the device; for those who export one, and for bundles of them."""
+    """Sizes that suit language models on the device, for their export and their bundles."""
 
     batch_size: int = Field(default=1, gt=0)
     """Number of sequences generated at once."""
@@ -345,12 +345,12 @@ class TargetProfile(Section):
     description: str = ""
     """What to know before choosing it."""
     aliases: tuple[Line, ...] = ()
-    """What people call the device: products, boards, part numbers (`Galaxy S24 Ultra`, `SM8650`)."""
+    """Names of the device: products, boards, part numbers (`Galaxy S24 Ultra`, `SM8650`)."""
     cautions: dict[Line, Sentence] = {}
     """What to check before choosing this target for one of `aliases`, by that name: phones with different chips."""
     serves: dict[Line, Sentence] = {}
-    """Devices without a target of their own that this one runs on, by the words that their names share (`Jetson`, `AI
-    HAT`; the longest counts), with why it runs there and which hardware stays unused."""
+    """Devices without a separate target that this target runs on, by the words that their names share (`Jetson`,
+    `AI HAT`; the longest applies), with why it runs there and which hardware stays unused."""
     refuses: dict[Line, Sentence] = {}
     """Exceptions to `serves`: devices whose names match it and that this target does not run on, with why
     (`Raspberry Pi Pico`). A longer name in `serves` that has these words takes precedence."""

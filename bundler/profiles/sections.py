@@ -48,8 +48,8 @@ def _load_section(point: EntryPoint, taken: Iterable[str]) -> tuple[type[Ecosyst
     fits = name.isidentifier() and not name.startswith("_") and not hasattr(TargetProfile, name) and name not in taken
     if not fits or not isinstance(found, type) or not issubclass(found, EcosystemSection):
         raise EnvironmentMissingError(
-            f"the entry point {GROUP}:{name} is no section of its own",
+            f"the entry point {GROUP}:{name} is not a section of a profile with a unique name",
             details=(f"it gave {found!r}",),
-            hint="ask the maker of that package",
+            hint="report this to the maintainer of that package",
         )
     return found, found()

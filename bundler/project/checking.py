@@ -56,7 +56,7 @@ def _find_wrong_components(project: Project) -> Iterator[Problem]:
         yield Problem(key=(), text="names no model: add [[models]], or [[bundles]] for several models in one bundle")
     for number, bundle in enumerate(project.bundles):
         if bundle.pipeline is not None and len(bundle.models) == 1:
-            yield Problem(key=("bundles", number, "pipeline"), text="is for a bundle of several models")
+            yield Problem(key=("bundles", number, "pipeline"), text="requires a bundle of several models")
         for name in bundle.models:
             try:
                 check_component_names([name])
@@ -79,7 +79,7 @@ def _find_idle_overrides(source: Source, project: Project) -> Iterator[Problem]:
     named = (*project.targets, *(target for _, entry in project.entries for target in entry.targets))
     places = (str(source.path.parent / target) if target.endswith(".toml") else target for target in named)
     for glob in find_idle_globs(project.overrides, places):
-        text = "matches the id of no target, of bundler's or of this file" + suggest(glob, target_ids())
+        text = "matches no target of bundler or of this file" + suggest(glob, target_ids())
         yield Problem(key=("overrides", glob), text=text)
 
 
@@ -116,7 +116,7 @@ def _invalid(source: Source, problems: list[Problem]) -> UsageError:
     return UsageError(
         f"{source.path} is not a valid project file: {count}",
         details=tuple(_show(source.path, line, problem) for line, problem in placed),
-        hint="`bundler init --schema` describes every key, and so does docs/project.md",
+        hint="docs/project.md describes every key; `bundler init --schema` prints the schema",
     )
 
 

@@ -30,7 +30,7 @@ def check_fit(loaded: LoadedProject, targets: Iterable[str]) -> None:
             raise UsageError(
                 f"{loaded.path} does not fit the target {target}",
                 details=tuple(_place(loaded, target, detail) for detail in error.details),
-                hint="`bundler targets show` has what the target says itself; docs/options.md describes every key",
+                hint=f"`bundler targets show {target}` prints the target's values; docs/options.md describes every key",
             ) from error
 
 

@@ -64,7 +64,7 @@ def find_project(start: Path, *, instead: str = "") -> LoadedProject:
                 check_owner(path)
                 return LoadedProject(path=path, project=check_project(source), source=source)
     raise UsageError(
-        f"there is no {FILE_NAME} in {start} or above it",
+        f"no {FILE_NAME} in {start} or a folder above it",
         hint="`bundler init` writes one" + (f"; without one: {instead}" if instead else ""),
     )
 
@@ -103,7 +103,7 @@ def _locate_fault(path: Path, message: str) -> str:
 def _parse(text: str) -> dict[str, Any]:
     data = tomllib.loads(text)
     if _has_null(data):
-        raise ValueError("it holds a null character, which no path and no name has")
+        raise ValueError("it contains a null character, which paths and names cannot have")
     return data
 
 

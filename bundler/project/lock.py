@@ -97,7 +97,7 @@ def current_tools() -> dict[str, str]:
 def find_differences(lock: LockFile | None, current: LockFile) -> tuple[str, ...]:
     """What keeps `lock` from being up to date, a line each; empty when nothing does."""
     if lock is None:
-        return ("there is no bundler.lock",)
+        return ("bundler.lock is missing",)
     lines = [
         f"{name}: locked {lock.tools.get(name, 'nothing')}, here {version}"
         for name, version in current.tools.items()

@@ -47,7 +47,7 @@ def _picks_nothing(pattern: str, names: Sequence[tuple[str, str, str]]) -> Usage
     meant = f'; did you mean "{close[0]}"?' if close else ""
     more = [f"and {len(bundles) - MAX_LISTED_BUNDLES} more"] if len(bundles) > MAX_LISTED_BUNDLES else []
     return UsageError(
-        f"--only {pattern}: no bundle, model or target of the project is called so{meant}",
+        f"--only {pattern} matches no bundle, model or target of the project{meant}",
         details=("its bundles are", *bundles[:MAX_LISTED_BUNDLES], *more),
         hint="give a name, or a glob in quotes: --only 'detector-*'",
     )

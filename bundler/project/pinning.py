@@ -82,9 +82,9 @@ def pin_project(
         )
     if changes and locked:
         raise UsageError(
-            f"{loaded.lock_path.name} is not up to date, and may not be changed (--locked, or lock --check)",
+            f"{loaded.lock_path.name} is out of date and may not be changed (--locked, or lock --check)",
             details=changes,
-            hint="`bundler lock` brings it up to date; `bundler lock --upgrade` resolves everything anew",
+            hint="`bundler lock` updates it; `bundler lock --upgrade` resolves all versions again",
         )
     if before is None:
         changes = ("written for the first time",)

@@ -133,7 +133,7 @@ def _read_link(loaded: LoadedProject, place: Key, given: str | State) -> StateLi
     if refusal:
         raise UsageError(
             f"{loaded.place(place)}: the initial value {link.file[:80]!r} of {link.input[:80]!r}: {refusal}",
-            hint="give a .npy file in the folder of the project file, or below it",
+            hint="use a .npy file in the folder of the project file, or below it",
         )
     return replace(link, file=str(loaded.root / link.file)) if link.file else link
 
@@ -155,8 +155,8 @@ def _refuse_options_of_one_model(given: Mapping[str, Any], file: str) -> None:
     ]
     if flags:
         raise UsageError(
-            f"{flags[0]} says something of one model, and no model was given",
-            hint=f"write it into {file} (docs/project.md has its keys), or name the model and its target",
+            f"{flags[0]} requires a model on the command line: it applies to one model",
+            hint=f"write it into {file} (docs/project.md has its keys), or add the model and its target to the command",
         )
 
 
@@ -181,7 +181,7 @@ def _targets_of(loaded: LoadedProject, entry: ProjectModel | ProjectBundle) -> t
     if not targets:
         raise UsageError(
             f"{loaded.path} names no target for {entry.path if isinstance(entry, ProjectModel) else entry.name}",
-            hint='add targets = ["linux-x64"], or give --target',
+            hint='add targets = ["linux-x64"], or use --target',
         )
     return tuple(_locate_target(loaded, target) for target in targets)
 

@@ -27,7 +27,7 @@ class State(Section):
     """The output that is an input of the next call, and what the first call has in its place."""
 
     output: str = Field(min_length=1)
-    """The output."""
+    """Name of the output."""
     initial: Annotated[float, Field(allow_inf_nan=False)] | str = "zeros"
     """The first call's input: a number for every element, `zeros`, or a `.npy` file like `start.npy`, in the folder of
     the project file or below it. Its array becomes part of the bundle.
@@ -44,7 +44,7 @@ class ProjectModel(Section):
     path: str = Field(min_length=1)
     """The ONNX file, relative to the project file."""
     name: str | None = None
-    """Name of its bundles; the file's name without it."""
+    """Name of its bundles; default: the file's name."""
     version: str = "1.0.0"
     """Version of the emitted packages."""
     package_name: str | None = None
@@ -54,11 +54,11 @@ class ProjectModel(Section):
     samples: str | None = None
     """Inputs for the golden set, relative to the project file; see `bundler build --help`."""
     golden: GoldenKind = "samples"
-    """What the bundles carry of the samples: `samples`, up to 16 of them, or `synthetic`, seeded inputs like them."""
+    """Samples that the bundles carry: `samples`, up to 16 of yours, or `synthetic`, seeded inputs like them."""
     calibration: str | None = None
     """Data to calibrate with, relative to the project file, or `synthetic`; see `bundler build --help`."""
     preprocessing: str | None = None
-    """The declared preprocessing of images, recordings or texts, relative to the project file."""
+    """TOML file with the preprocessing of images, audio or texts, relative to the project file."""
     rename: dict[Annotated[str, Field(min_length=1)], Annotated[str, Field(pattern=NAME_PATTERN)]] = {}
     """New names of inputs, outputs and dynamic dimensions, by the model's own: `{ "scale_0.tmp_1" = "scores" }`.
     Samples, `dimensions`, `shapes`, `state` and gates use the new names.
@@ -73,11 +73,11 @@ class ProjectModel(Section):
     `{ past_k = { output = "present_k", grows = 2 } }`. The samples are then the steps of one stream.
     """
     targets: tuple[str, ...] = ()
-    """Targets of this model alone; without it, those of the project."""
+    """Targets of this model alone; default: the project's targets."""
     python: tuple[PythonVersion, ...] = ()
-    """Pythons that its Python bundles are for, like `["3.12"]`; without it, the target's."""
+    """Python versions of its Python bundles, like `["3.12"]`; default: the target's."""
     format: str | None = None
-    """Format of its bundles; without it, the target's."""
+    """Format of its bundles; default: the target's."""
     measure: bool = False
     """Time every variant of its bundles for some seconds, as `--measure` of `bundler build`."""
 
@@ -90,11 +90,11 @@ class ComponentModel(Section):
     samples: str | None = None
     """Inputs for its golden set, relative to the project file; see `bundler build --help`."""
     golden: GoldenKind = "samples"
-    """What the bundles carry of the samples: `samples`, up to 16 of them, or `synthetic`, seeded inputs like them."""
+    """Samples that the bundles carry: `samples`, up to 16 of yours, or `synthetic`, seeded inputs like them."""
     calibration: str | None = None
     """Data to calibrate with, relative to the project file, or `synthetic`; see `bundler build --help`."""
     preprocessing: str | None = None
-    """The declared preprocessing of images, recordings or texts, relative to the project file."""
+    """TOML file with the preprocessing of images, audio or texts, relative to the project file."""
     rename: dict[Annotated[str, Field(min_length=1)], Annotated[str, Field(pattern=NAME_PATTERN)]] = {}
     """New names of inputs, outputs and dynamic dimensions, by the model's own: `{ "scale_0.tmp_1" = "scores" }`.
     Samples, `dimensions`, `shapes`, `state` and gates use the new names.
@@ -109,13 +109,13 @@ class ComponentModel(Section):
     `{ past_k = { output = "present_k", grows = 2 } }`. The samples are then the steps of one stream.
     """
     precision: Precision = Precision()
-    """How this model's numbers are stored and computed, over what targets and `overrides` say."""
+    """How this model's numbers are stored and computed; overrides targets and `overrides`."""
     accuracy: Accuracy = Accuracy()
-    """The gate of this model, over what targets and the project say."""
+    """The gate of this model; overrides the gates of targets and of the project."""
 
 
 class PipelineMetric(Section):
-    """Your own measure of what a pipeline answers; higher is better."""
+    """Your metric of a pipeline's answers; higher is better."""
 
     python: str
     """A function, as `score.py:words_right`, relative to the project file. It is called with a sequence of samples that
@@ -150,15 +150,15 @@ def check_requirement(text: str) -> None:
 
 
 class Pipeline(Section):
-    """What an application does with all models of a bundle: judged by its answers with the original models."""
+    """A function that runs all models of a bundle as an application does. The original models' answers judge it."""
 
     python: str
     """The function, as `pipeline.py:run`, relative to the project file. It is given the bundle and a sample."""
     samples: str
     """Folder of samples, relative to the project file. Each file is one: the arrays of an `.npz`, else its path."""
     files: tuple[str, ...] = ()
-    """What else the function reads, relative to the project file: Python bundles carry it, and the modules of the
-    function's folder that it imports, beside the function. They lie in that folder or below it.
+    """Other files that the function reads, relative to the project file, in the function's folder or below it. Python
+    bundles carry them next to the function, with the modules of that folder that it imports.
     """
     requires: tuple[str, ...] = ()
     """Packages that the function imports besides NumPy, as requirements like `Pillow>=11`. bundler pins them in
@@ -166,13 +166,13 @@ class Pipeline(Section):
     it in bundler's own environment.
     """
     least: float | None = Field(default=None, gt=0, le=1)
-    """Share of the answers that must equal those with the original models: all, or with a `metric` none."""
+    """Minimum share of answers that equal the original models' answers; default: 1, or no limit with a `metric`."""
     absolute: float = Field(default=1e-3, ge=0, allow_inf_nan=False)
-    """How much two numbers may differ and still be equal."""
+    """Maximum absolute difference of two numbers that count as equal."""
     relative: float = Field(default=1e-2, ge=0, allow_inf_nan=False)
-    """How much more, in parts of the original's number."""
+    """Additional difference, relative to the original's number."""
     metric: PipelineMetric | None = None
-    """Your own measure of the answers, which judges in place of `least` unless both are given."""
+    """Your metric of the answers; it replaces `least` unless both are given."""
 
     @field_validator("requires")
     @classmethod
@@ -190,9 +190,9 @@ class ProjectBundle(Section):
     models: dict[str, ComponentModel] = Field(min_length=1)
     """The models by the names that applications use: lower-case letters, digits and underscores."""
     together: tuple[str, ...] = ()
-    """Models that take the variant of one name on a device, all or none: they share memory or weights."""
+    """Models that all run the variant of one name on a device, or none does: they share memory or weights."""
     pipeline: Pipeline | None = None
-    """What an application does with all of them, which every variant must answer alike."""
+    """A function that runs all of them as an application does; every variant must give the same answers."""
     version: str = "1.0.0"
     """Version of the emitted packages."""
     package_name: str | None = None
@@ -200,11 +200,11 @@ class ProjectBundle(Section):
     Without it, one is made from the bundle's name.
     """
     targets: tuple[str, ...] = ()
-    """Targets of this bundle alone; without it, those of the project."""
+    """Targets of this bundle alone; default: the project's targets."""
     python: tuple[PythonVersion, ...] = ()
-    """Pythons that its Python bundles are for, like `["3.12"]`; without it, the target's."""
+    """Python versions of its Python bundles, like `["3.12"]`; default: the target's."""
     format: str | None = None
-    """Format of its bundles; without it, the target's."""
+    """Format of its bundles; default: the target's."""
     measure: bool = False
     """Time every variant of its bundles for some seconds, as `--measure` of `bundler build`."""
 
@@ -217,13 +217,13 @@ class Project(Section):
     targets: tuple[str, ...] = ()
     """Target ids, or paths of profiles relative to the project file."""
     models: tuple[ProjectModel, ...] = ()
-    """The models that are bundles of their own, each built for every target."""
+    """The models that each become a separate bundle, built for every target."""
     bundles: tuple[ProjectBundle, ...] = ()
     """The bundles of several models, each built for every target."""
     accuracy: Accuracy = Accuracy()
-    """The gate of all builds, over the profiles'. The file of a metric is relative to the project file."""
+    """The gate of all builds; overrides the profiles' gates. The file of a metric is relative to the project file."""
     budget: Budget = Budget()
-    """Sizes that no bundle may exceed, over the profiles'."""
+    """Sizes that no bundle may exceed; overrides the profiles' budgets."""
     overrides: dict[str, dict[str, Any]] = {}
     """Parts of profiles to replace, by glob of target id: `[overrides."raspberry-*".optimization]`."""
 

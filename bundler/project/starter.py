@@ -19,7 +19,7 @@ TEXT = """\
 # What `bundler build` builds. Paths are relative to this file.
 output = "dist"
 
-# `bundler targets list` shows them all; a path of your own profile works too.
+# `bundler targets list` shows all of them; the path of your profile works too.
 targets = [{targets}]
 {models}
 # Several models in one bundle, with a name for each.
@@ -28,7 +28,7 @@ targets = [{targets}]
 # models.detect.path = "detect.onnx"
 # models.read.path = "read.onnx"
 
-# The accuracy gate of every build; leave a line out to keep the target's own.
+# The accuracy gate of every build; remove a line to keep the target's value.
 # [accuracy]
 # absolute = 1e-4
 # relative = 1e-3
@@ -41,7 +41,7 @@ targets = [{targets}]
 # [overrides."raspberry-*".optimization]
 # level = "basic"
 
-# Fewer bits: the fastest precision whose accuracy gate holds.
+# Lower precision: the fastest method that meets the accuracy gate.
 # [overrides."*".precision]
 # method = "auto"
 """
@@ -49,10 +49,10 @@ targets = [{targets}]
 MODEL_TEXT = """
 [[models]]
 path = {path}
-# samples = "samples/"         # inputs for the golden set; without it they are synthetic
-# calibration = "images/"      # what quantised ranges are found from, with precision.method below
+# samples = "samples/"         # inputs for the golden set; default: synthetic
+# calibration = "images/"      # data for quantised ranges, with precision.method below
 # dimensions = {{ batch = 1 }}   # dynamic dimensions to fix
-# shapes = {{ x = [1, 3, 48, 192] }}   # the same by input, for sizes without a name too
+# shapes = {{ x = [1, 3, 48, 192] }}   # sizes of an input, with or without names
 """
 
 
@@ -60,7 +60,7 @@ def write_starter(folder: Path, models: tuple[Path, ...], targets: tuple[str, ..
     """Write `bundler.toml` into `folder`. Raises `UsageError` when it is there, or when no model is found."""
     path = folder / FILE_NAME
     if path.exists() and not force:
-        raise UsageError(f"{path} exists", hint="--force writes over it")
+        raise UsageError(f"{path} already exists", hint="use --force to overwrite it")
     found = models or _find_models(folder)
     for target in targets:
         resolve_target(target)
@@ -78,9 +78,7 @@ def _find_models(folder: Path) -> tuple[Path, ...]:
     if not found:
         raise UsageError(f"no .onnx file in {folder}", hint="name one: bundler init MODEL")
     if len(found) > MAX_MODELS:
-        raise UsageError(
-            f"{len(found)} .onnx files below {folder}", hint="name those that you mean: bundler init MODEL…"
-        )
+        raise UsageError(f"{len(found)} .onnx files below {folder}", hint="name the models: bundler init MODEL…")
     return found
 
 
@@ -91,7 +89,7 @@ def _is_of_others(path: Path, folder: Path) -> bool:
 
 def _relative(model: Path, folder: Path) -> str:
     if not model.is_file():
-        raise UsageError(f"there is no file {model}", hint="give the path of an ONNX model")
+        raise UsageError(f"the file {model} does not exist", hint="give the path of an ONNX model")
     absolute = model.absolute()
     return absolute.relative_to(folder).as_posix() if absolute.is_relative_to(folder) else str(absolute)
 
@@ -105,6 +103,6 @@ def _this_machine() -> str:
     if name in target_ids():
         return name
     raise UsageError(
-        f"there is no general target for this machine ({platform.system()} {platform.machine()})",
+        f"bundler has no generic target for this machine ({platform.system()} {platform.machine()})",
         hint="name one: `bundler init --target NAME`; `bundler targets list` shows all",
     )

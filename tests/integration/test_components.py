@@ -366,12 +366,12 @@ def test_an_error_names_the_component_that_it_is_about(warm: CommandLine, folder
     ("arguments", "text"),
     [
         (("grow=grow.onnx", "lean.onnx"), "grow=grow.onnx has the name of a component, and lean.onnx has none"),
-        (("grow=grow.onnx", "lean=lean.onnx"), "a bundle of several models has no name yet"),
+        (("grow=grow.onnx", "lean=lean.onnx"), "a bundle of several models requires a name"),
         (("run=grow.onnx", "lean=lean.onnx", "--bundle", "x"), "'run' cannot be the name of a component"),
         (("a=grow.onnx", "b=lean.onnx", "--bundle", "x", "--dim", "m=1"), "no component has a dynamic dimension"),
         (("a=grow.onnx", "b=lean.onnx", "--bundle", "x", "--shape", "x=1,3"), "a, b have an input"),
         (("a=grow.onnx", "b=lean.onnx", "--bundle", "x", "--state", "x=w"), "no component has the state"),
-        (("a=grow.onnx", "b=lean.onnx", "--bundle", "x", "--samples", "."), "has nothing for component a"),
+        (("a=grow.onnx", "b=lean.onnx", "--bundle", "x", "--samples", "."), "has no data for component a"),
         (("a=grow.onnx", "b=none.onnx", "--bundle", "x"), "none.onnx"),
     ],
 )

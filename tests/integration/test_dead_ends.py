@@ -36,11 +36,11 @@ def test_without_any_arguments_there_is_help_and_no_error(warm: CommandLine) -> 
 @pytest.mark.parametrize(
     ("options", "code", "said"),
     [
-        (("--target=rpi5",), 4, 'there is no target "rpi5"; did you mean "raspberry-pi-5"?'),
+        (("--target=rpi5",), 4, 'unknown target "rpi5"; did you mean "raspberry-pi-5"?'),
         (("--target=web",), 4, 'did you mean "web-wasm" or "web-webgpu" or "web-webnn"?'),
         (("--target=linux-x46",), 4, 'did you mean "linux-x64"'),
-        (("linux-x64",), 2, "linux-x64 is a target: give it as --target linux-x64"),
-        (("--target=linux-x64,web-wasm",), 4, "write --target linux-x64 --target web-wasm"),
+        (("linux-x64",), 2, "linux-x64 is a target: use --target linux-x64"),
+        (("--target=linux-x64,web-wasm",), 4, "use --target linux-x64 --target web-wasm"),
         (("--target=linux-x64", "--format", "whl"), 2, "use --format wheel"),
         (("--target=linux-x64", "--golden", "seeded"), 2, "is not one of 'samples', 'synthetic'"),
         (
@@ -167,7 +167,7 @@ def test_a_new_project_is_for_this_machine_and_no_device(warm: CommandLine, mode
     system = {"Linux": "linux", "Darwin": "macos", "Windows": "windows"}[platform.system()]
     assert name == f"{system}-{'x64' if platform.machine().lower() in ('x86_64', 'amd64') else 'arm64'}"
     locked = inside.run("lock").expect(0).out
-    assert "there is no bundler.lock" not in locked
+    assert "bundler.lock is missing" not in locked
     assert "written for the first time" in locked
 
 

@@ -29,8 +29,8 @@ def test_a_build_prints_the_digest_that_verify_asks_for(warm: CommandLine, built
     files = len(json.loads((bundle / "bundle.json").read_text("utf-8"))["files"])
     assert said.splitlines() == [
         f"{bundle}: {files} files match their checksums",
-        f"bundle.json has SHA-256 {digest}, as asked",
-        "Not run: only checksums were asked for (--digests-only).",
+        f"bundle.json has SHA-256 {digest} (matches --digest)",
+        "Not run: --digests-only checks the checksums only.",
     ]
 
 
@@ -47,8 +47,8 @@ def test_another_bundle_is_refused_before_anything_of_it_runs(
 @pytest.mark.quick
 def test_options_that_say_nothing_together_are_refused(warm: CommandLine, built: tuple[Path, str]) -> None:
     refused = warm.run("verify", built[0], "--digests-only", "--on", "local").expect(2)
-    assert refused.err.startswith("error: --digests-only runs nothing")
-    assert "--digest applies to one bundle" in warm.run("verify", "--digest", "").expect(2).err
+    assert refused.err.startswith("error: --digests-only cannot be used with --on")
+    assert "--digest requires a bundle" in warm.run("verify", "--digest", "").expect(2).err
     assert warm.run("bench", built[0], "--seconds", "nan").expect(2).err.startswith("error: --seconds nan")
 
 

@@ -61,7 +61,7 @@ def check_shown(answer: Answer, *, documents: bool = False) -> None:
             assert not re.search(r"##[\w-]*\[", line), ascii(line)
             assert not re.match(r"(?:error|hint): ?(?:fake|C)", line), ascii(line)
     assert "Traceback" not in answer.err
-    assert "a defect" not in answer.err
+    assert "internal error" not in answer.err
 
 
 def run(warm: CommandLine, *arguments: str | Path, code: int | None = 0) -> Answer:

@@ -44,7 +44,7 @@ def run(
     baseline: Annotated[
         list[Path] | None,
         typer.Option(
-            "--baseline", metavar="MODEL", help="An ONNX file to compare them with; NAME=MODEL for a component."
+            "--baseline", metavar="MODEL", help="ONNX file to compare the bundles with; NAME=MODEL for a component."
         ),
     ] = None,
     pipeline: Annotated[
@@ -124,7 +124,8 @@ def _read_baseline(models: Sequence[Path]) -> dict[str, Path]:
     components = find_components(models)
     if not components and len(models) > 1:
         raise UsageError(
-            "--baseline is given twice and names no component", hint="--baseline NAME=MODEL for a component of a bundle"
+            "--baseline was given twice without the name of a component",
+            hint="--baseline NAME=MODEL for a component of a bundle",
         )
     return components or ({SOLE: models[0]} if models else {})
 

@@ -46,8 +46,8 @@ def run(
     models: Annotated[
         list[Path] | None,
         typer.Argument(
-            help="ONNX files, or models of the Transformers library as hf:FOLDER or hf:NAME; without any, those of the "
-            "project file. With names before them (NAME=MODEL), all become one bundle.",
+            help="ONNX files or Transformers models (hf:FOLDER, hf:NAME); without any, the project file's. NAME=MODEL "
+            "for each makes one bundle of all.",
             metavar="MODEL",
         ),
     ] = None,

@@ -38,8 +38,8 @@ def run(
         list[Path] | None,
         typer.Argument(
             metavar="MODEL",
-            help="ONNX files, or hf:FOLDER or hf:NAME; without any, those of the project file. With names before them "
-            "(NAME=MODEL), all become one bundle.",
+            help="ONNX files, hf:FOLDER or hf:NAME; without any, the project file's. NAME=MODEL for each makes one "
+            "bundle of all.",
         ),
     ] = None,
     *,

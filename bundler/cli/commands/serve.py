@@ -40,8 +40,8 @@ def run(
         typer.Option(
             "--host",
             help=(
-                "Address to serve on, instead of a new name for each run; any but 127.0.0.1 is reachable from the "
-                "network. With a fixed port, too, all runs share what the browser stores for that address."
+                "Address to serve on; any except 127.0.0.1 is reachable from the network. With a fixed --port too, "
+                "runs share browser storage."
             ),
             show_default="this machine only, as NAME.localhost",
         ),
@@ -80,9 +80,9 @@ def _announce(served: Served, request: ServeRequest, *, as_json: bool) -> None:
     if not served.isolated:
         echo("  without cross-origin isolation: its pages have one thread")
     if request.host is None:
-        echo("  an address for this run only; if the browser cannot resolve it, give --host 127.0.0.1")
+        echo("  an address for this run only; if the browser cannot resolve it, use --host 127.0.0.1")
     elif request.port:
-        echo("  a fixed address: this run shares the browser's storage with other runs")
+        echo("  a fixed address: runs share the browser's storage")
     if request.host not in (None, "127.0.0.1", "localhost", "::1"):
         echo("  reachable from other machines; browsers there refuse threads and WebGPU to pages without HTTPS")
     echo("Ctrl-C stops it")

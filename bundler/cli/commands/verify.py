@@ -60,9 +60,13 @@ def run(
     """Verify the bundle, or each of the project's, and print the level of proof."""
     bundles = (bundle,) if bundle else _find_project_bundles(only or (), digest)
     if bundle and only:
-        raise UsageError("--only selects from a project file", hint="omit the bundle or --only")
+        raise UsageError(
+            "--only cannot be used with a bundle: it selects from the project file", hint="remove the bundle or --only"
+        )
     if digests_only and on:
-        raise UsageError("--digests-only runs nothing, and --on says where to run", hint="omit one of them")
+        raise UsageError(
+            "--digests-only cannot be used with --on: it runs nothing", hint="remove one of the two options"
+        )
     if digests_only:
         checked = _check_each(bundles, lambda path: api.check_digests(path, digest))
         asked = digest is not None
@@ -79,7 +83,7 @@ def run(
 
 def _find_project_bundles(only: Sequence[str], digest: str | None) -> tuple[Path, ...]:
     if digest is not None:
-        raise UsageError("--digest applies to one bundle, and none was given", hint="bundler verify BUNDLE --digest …")
+        raise UsageError("--digest requires a bundle, and none was given", hint="use bundler verify BUNDLE --digest …")
     return api.find_project_bundles(only)
 
 
@@ -123,8 +127,8 @@ def _show_each(checked: list[Result | _Fault], show: Callable[[Result], None], *
 
 def _print_digests(checked: DigestResult, *, asked: bool) -> None:
     _print_files(checked)
-    echo(f"bundle.json has SHA-256 {checked.digest}{', as asked' if asked else ''}")
-    echo("Not run: only checksums were asked for (--digests-only).")
+    echo(f"bundle.json has SHA-256 {checked.digest}{' (matches --digest)' if asked else ''}")
+    echo("Not run: --digests-only checks the checksums only.")
 
 
 def _print_files(result: DigestResult | VerifyResult) -> None:

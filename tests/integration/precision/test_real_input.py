@@ -297,7 +297,7 @@ def test_an_encoder_on_texts(bundler: CommandLine, sentences: Workplace, tmp_pat
         ),
         ("static-int8", "set by the profile: 8-bit matrix products and convolutions, ranges from calibration data"),
         ("weights-4bit-gptq", "set by the profile: 4-bit weights of matrix products, by GPTQ from calibration data"),
-        ("mixed-fp16", "set by the profile: half precision, but for the nodes that lose too much"),
+        ("mixed-fp16", "set by the profile: half precision, except nodes that lose too much accuracy"),
     ],
 )
 def test_a_plan_says_what_becomes_of_the_precision(

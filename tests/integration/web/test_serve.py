@@ -96,7 +96,7 @@ def test_an_address_that_is_asked_for_is_taken_and_a_fixed_one_is_said(bundler: 
         port = str(urlsplit(url).port)
     with started(bundler, unproven, "--host", "127.0.0.1", "--port", port) as (_, printed):
         assert f"http://127.0.0.1:{port}/demo/" in printed.readline()
-        assert "shares the browser's storage" in printed.readline()
+        assert "share the browser's storage" in printed.readline()
 
 
 STAY = """

@@ -33,33 +33,37 @@ def found(**figures: Any) -> str:
 
 def test_a_ratio_of_rounding_errors_below_its_limit_says_why_it_passed() -> None:
     line = found(limit=replace(FLOAT, sqnr_db=140.0), max_absolute=2e-7, sqnr_db=131.0, worst_sqnr_db=120.0)
-    assert (
-        "131.0 dB (at least 140, not required of rounding errors), 120.0 dB in the worst sample (at least 30)" in line
-    )
+    assert "SQNR 131.0 dB (min 140, waived: rounding errors only), worst sample 120.0 dB (min 30)" in line
+
+
+def test_a_share_below_its_limit_is_not_rounded_up_to_it() -> None:
+    assert "top-1 94.99% (min 95%" in found(top1_agreement=0.94999)
 
 
 def test_all_figures_stand_beside_their_limits() -> None:
     assert found() == (
-        "accuracy of htp over 40 samples: largest error 0.2, 22.8 dB (at least 15), "
-        "8.0 dB in the worst sample (at least 5), top-1 agreement 0.975 (at least 0.95)"
+        "accuracy of htp over 40 samples: max error 0.2, SQNR 22.8 dB (min 15), "
+        "worst sample 8.0 dB (min 5), top-1 97.5% (min 95%)"
     )
     assert found(limit=FLOAT, max_absolute=2e-7, sqnr_db=131.0, worst_sqnr_db=120.0, top1_agreement=None) == (
-        "accuracy of htp over 40 samples: largest error 2e-07 (at most 0.0001 + 0.001 of the reference), "
-        "131.0 dB (at least 40), 120.0 dB in the worst sample (at least 30)"
+        "accuracy of htp over 40 samples: max error 2e-07 (limit 0.0001 + 0.001 of the reference), "
+        "SQNR 131.0 dB (min 40), worst sample 120.0 dB (min 30)"
     )
 
 
 def test_what_ran_elsewhere_or_could_not_be_judged_is_said() -> None:
     reported = found(variant="gpu", in_place_of="SomeProvider", outputs=3, unjudged=1, samples=1)
     assert reported.startswith(
-        "accuracy of gpu over 1 sample, run on the CPU in place of SomeProvider (output scores): largest error"
+        "accuracy of gpu over 1 sample, run on the CPU in place of SomeProvider (output scores): max error"
     )
     assert reported.endswith("; 1 of 3 outputs could not be judged")
 
 
 def test_figures_of_the_bundles_own_runtime_say_where_it_ran() -> None:
     reported = found(variant="webgpu", place="in Chromium 156.0 with a software adapter", samples=8)
-    assert reported.startswith("accuracy of webgpu over 8 samples, in Chromium 156.0 with a software adapter: largest")
+    assert reported.startswith(
+        "accuracy of webgpu over 8 samples, in Chromium 156.0 with a software adapter: max error"
+    )
 
 
 def test_equal_answers_and_answers_that_are_held_to_nothing() -> None:

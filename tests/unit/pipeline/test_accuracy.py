@@ -115,7 +115,7 @@ def test_nothing_is_claimed_where_no_output_can_be_judged() -> None:
 def test_what_the_device_is_held_to_is_said_where_another_ran_in_its_place() -> None:
     (line,) = device_lines(find(JUDGED, gate=Gate(default=LOSSY["half"])))
     limits = "30 dB (25 in nine of ten samples, 15 in each)"
-    assert line == f"gpu on the device: computes in half precision, its outputs are held to {limits}"
+    assert line == f"limits for gpu on the device, which computes in half precision: SQNR {limits}"
     assert not list(device_lines(find(JUDGED, gate=Gate(default=FLOAT))))
 
 

@@ -94,9 +94,9 @@ def test_a_file_whose_name_has_the_form_of_a_component_is_a_file(tmp_path: Path)
     ("models", "text"),
     [
         (["detect=a.onnx", "b.onnx"], "b.onnx has none"),
-        (["detect=", "read=b.onnx"], "detect= names no model"),
+        (["detect=", "read=b.onnx"], "detect= has no model"),
         (["detect=a.onnx", "detect=b.onnx"], "two models have the name detect"),
-        (["detect=a.onnx", "read=b.onnx"], "has no name yet"),
+        (["detect=a.onnx", "read=b.onnx"], "requires a name"),
     ],
 )
 def test_names_that_leave_something_open_are_refused(models: list[str], text: str) -> None:
@@ -114,7 +114,7 @@ def test_each_component_has_its_own_part_of_the_samples(tmp_path: Path) -> None:
         str(tmp_path / "read.npz"),
     ]
     (tmp_path / "read.npz").unlink()
-    with pytest.raises(UsageError, match="has nothing for component read"):
+    with pytest.raises(UsageError, match="has no data for component read"):
         make_requests(models, ["linux-x64"], {"name": "ocr", "samples": str(tmp_path)}, ())
 
 

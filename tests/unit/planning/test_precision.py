@@ -168,8 +168,8 @@ def test_half_precision_of_a_preset_is_for_gpus() -> None:
     ("override", "said"),
     [
         ("precision.method=statc-int8", 'did you mean "static-int8"?'),
-        ("precision.method=bf16", 'the provider "cpu" does not take bf16'),
-        ('precision.order=["int9"]', "there is no precision method"),
+        ("precision.method=bf16", 'the provider "cpu" does not support bf16'),
+        ('precision.order=["int9"]', "unknown precision method"),
     ],
 )
 def test_a_method_that_cannot_be_is_refused(override: str, said: str) -> None:
@@ -181,7 +181,7 @@ def test_a_method_that_cannot_be_is_refused(override: str, said: str) -> None:
 def test_a_setting_that_the_method_does_not_read_is_refused() -> None:
     with pytest.raises(ProfileError) as caught:
         resolve_target("linux-x64", (choose("dynamic-int8"), "precision.block_size=32"))
-    assert "dynamic-int8 does not read it" in "".join(caught.value.details)
+    assert "dynamic-int8 does not use this key" in "".join(caught.value.details)
 
 
 def test_environments_are_those_that_may_be_needed() -> None:

@@ -44,10 +44,10 @@ def test_each_value_knows_its_file(write):
     [
         ({"a.toml": 'extends = "a.toml"'}, "a.toml extends itself"),
         ({"a.toml": 'extends = "b.toml"', "b.toml": 'extends = "a.toml"'}, "a.toml extends itself"),
-        ({"a.toml": 'extends = "linux-x46"'}, 'there is no base or target "linux-x46"; did you mean "linux-x64"?'),
+        ({"a.toml": 'extends = "linux-x46"'}, 'unknown base or target "linux-x46"; did you mean "linux-x64"?'),
         ({"a.toml": "extends = 3"}, "a.toml: extends: got 3"),
         ({"a.toml": 'extends = "gone.toml"'}, "cannot read the profile gone.toml: No such file or directory"),
-        ({"a.toml": 'extends = "../../../etc"'}, "there is no base or target"),
+        ({"a.toml": 'extends = "../../../etc"'}, "unknown base or target"),
         ({"a.toml": 'extends = "x\\u0000.toml"'}, "expected a name or a relative path"),
         ({"a.toml": "title = "}, "a.toml is not valid TOML"),
         ({"a.toml": "x = " + "[" * 5000}, "a.toml is not valid TOML"),

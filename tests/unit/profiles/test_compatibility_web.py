@@ -13,8 +13,8 @@ from bundler.profiles.resolve import resolve_target
         ("linux-x64", "variants=[{name='gpu', providers=[{name='webgpu'}]}]", '"webgpu" runs in browsers only'),
         ("web-wasm", "variants=[{name='cpu', providers=[{name='cpu'}]}]", '"cpu" is not in the runtime of browsers'),
         ("web-wasm", "bundle.ecosystem='python'", "there are no Python wheels for web on wasm32"),
-        ("web-wasm", "variants.wasm.keep_on_device=true", 'the tensors of "wasm" are in the CPU\'s memory anyway'),
-        ("web-wasm", "variants.wasm.session.enable_graph_capture=true", '"wasm" has no GPU whose commands'),
+        ("web-wasm", "variants.wasm.keep_on_device=true", '"wasm" keeps its tensors in the CPU\'s memory'),
+        ("web-wasm", "variants.wasm.session.enable_graph_capture=true", '"wasm" has no GPU commands'),
         ("web-wasm", "variants.wasm.session.enable_mem_reuse=true", "unknown option"),
         (
             "web-wasm",

@@ -56,7 +56,7 @@ def test_values_are_set_by_name_or_position():
 def test_an_element_that_is_not_there_is_reported():
     with pytest.raises(ProfileError) as raised:
         resolve_target("linux-x64", ["variants.htp.name=x"])
-    assert 'nothing at "htp"' in raised.value.details[0]
+    assert 'has no "htp"' in raised.value.details[0]
 
 
 @pytest.mark.parametrize(

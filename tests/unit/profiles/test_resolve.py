@@ -88,7 +88,7 @@ def test_an_unknown_target_is_reported_with_what_was_meant(name, snapshot):
 def test_a_platform_may_have_the_names_of_other_programs(name, meant):
     with pytest.raises(ProfileError) as raised:
         resolve_target(name)
-    assert raised.value.message == f'there is no target "{name}"; did you mean "{meant}"?'
+    assert raised.value.message == f'unknown target "{name}"; did you mean "{meant}"?'
 
 
 def test_an_architecture_alone_means_the_targets_that_have_it():
@@ -197,7 +197,7 @@ providers = [{ name = "cpu" }]
 @pytest.mark.parametrize(
     ("overrides", "text"),
     [
-        (("platform.architecture=wasm32",), "there is no linux on wasm32"),
+        (("platform.architecture=wasm32",), "linux does not run on wasm32"),
         (("platform.system=android", "platform.architecture=arm64"), "there are no Python wheels for android on arm64"),
         (("python.wheel_platforms=[]",), "is empty, so a Python bundle would carry no runtime"),
         (("python.versions=[]",), "is empty, so a Python bundle would carry no runtime"),

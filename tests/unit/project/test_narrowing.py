@@ -39,6 +39,6 @@ def test_without_a_pattern_all_stay() -> None:
 
 
 def test_a_pattern_that_picks_nothing_is_reported_with_what_there_is() -> None:
-    with pytest.raises(UsageError, match=r'--only linux-x46: no bundle.*did you mean "linux-x64"') as caught:
+    with pytest.raises(UsageError, match=r'--only linux-x46 matches no bundle.*did you mean "linux-x64"') as caught:
         picked("speech", "linux-x46")
     assert "detector-raspberry-pi-5" in caught.value.details

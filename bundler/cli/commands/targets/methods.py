@@ -16,7 +16,9 @@ EPILOG = "Example:\n\n  bundler targets methods linux-x64"
 def run(
     target: Annotated[
         str | None,
-        typer.Argument(metavar="ID|PATH", help="Only those that it supports.", autocompletion=complete_target),
+        typer.Argument(
+            metavar="ID|PATH", help="List only the methods that this target supports.", autocompletion=complete_target
+        ),
     ] = None,
     *,
     json: Json = False,

@@ -147,7 +147,7 @@ def _fact(head: str, text: str) -> Iterator[str]:
 
 def _place_lines(place: Place) -> Iterator[str]:
     where = f" on {', '.join(place.platforms)}" if place.platforms else ""
-    beside = f", beside {place.beside}" if place.beside else ""
+    beside = f", next to {place.beside}" if place.beside else ""
     yield from _wrap(f"{_name_place(place)}{where}{beside}", "  ", "    ")
     if place.source:
         yield from _wrap(f"seen: {place.source}", "    ", "    ")
@@ -167,7 +167,7 @@ def _option_lines(head: str, options: Sequence[OptionSummary], none: str) -> Ite
 
 def _replaced_lines(replaced: Mapping[str, str]) -> Iterator[str]:
     if replaced:
-        yield "keys of older playbooks, and their replacements"
+        yield "replaced option names, and what to use instead"
     for key, text in sorted(replaced.items()):
         yield from _wrap(f"{key}: {text}", "  ", "      ")
 
