@@ -159,7 +159,7 @@ def test_the_bundles_of_a_project_are_verified_side_by_side(project: CommandLine
     assert Path(missing["bundle"]).name == "eyes-linux-x64"
     reported = project.run("verify", "--digests-only").expect(8)
     assert "mlp-linux-x64: " in reported.out
-    assert "eyes-linux-x64 is no bundle" in reported.err
+    assert "eyes-linux-x64 is not a bundle" in reported.err
     assert "--digest requires a bundle" in project.run("verify", "--digest", "0" * 64).expect(2).err
     assert "it selects from" in project.run("verify", "dist/mlp-linux-x64", "--only", "mlp").expect(2).err
 
