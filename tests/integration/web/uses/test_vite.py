@@ -1,8 +1,9 @@
-"""An application made with Vite: `import { load } from '<package>'` works built, previewed and in development."""
+"""An application made with Vite, built, previewed and in development, and one made with esbuild."""
 
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -86,6 +87,35 @@ def test_a_built_model_names_the_import_with_the_golden_set(browser: Browser, bu
         fault = json.loads(found.page.locator("#answer").text_content() or "null")
     assert fault["name"] == "DownloadError"
     assert 'import { selfTest } from "model/self-test" and call selfTest(model)' in fault["hint"]
+
+
+BUNDLED = """
+import { load } from "model/wasm";
+
+const place = document.querySelector("#answer");
+const answer = async () => {
+  const model = await load({ base: "/model/" });
+  return (await model.run({ image: new Float32Array(3 * 16 * 16) })).scores.dims;
+};
+place.textContent = await answer().then(String, String);
+place.dataset.done = "yes";
+"""
+
+
+def test_esbuild_bundles_the_import_of_one_variant_beside_its_files(
+    browser: Browser, app: Path, tmp_path: Path
+) -> None:
+    """As the package's README says: esbuild copies none of its files."""
+    tool = find_tool("esbuild/bin/esbuild")
+    (app / "bundled.js").write_text(BUNDLED, "utf-8")
+    run((*tool, "bundled.js", "--bundle", "--format=esm", f"--outfile={tmp_path / 'main.js'}"), app)
+    (tmp_path / "index.html").write_text(PAGE, "utf-8")
+    for name in ("vendor", "payload"):
+        shutil.copytree(app / "node_modules" / "model" / name, tmp_path / "model" / name)
+    with host(tmp_path) as site, visitor(browser) as found:
+        found.page.goto(site.url + "/index.html")
+        found.page.wait_for_selector("#answer[data-done]", state="attached", timeout=60_000)
+        assert found.page.locator("#answer").text_content() == "1,5"
 
 
 @pytest.fixture(params=["preview", "dev"])
