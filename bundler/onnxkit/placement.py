@@ -14,6 +14,7 @@ from bundler.onnxkit.elements import element_of_onnx
 from bundler.onnxkit.inference import infer_shapes
 from bundler.onnxkit.placement_facts import LeftNode, counted_nodes, left_node
 from bundler.onnxkit.structure import iterate_graphs, qualified_name
+from bundler.onnxkit.value_flow import read_flow
 
 CONTEXT: Final = "com.microsoft.EPContext"
 """The operator of a part that a provider compiled."""
@@ -21,14 +22,15 @@ _COPIED: Final = re.compile(r"_token_\d+$")
 """The suffix that the runtime appends to the name of a node that it copies into another layout."""
 
 
-def left_behind(before: ModelProto, after: ModelProto) -> list[NodeProto]:
-    """The counted nodes of `before` that `after`, the compiled model, still has outside the compiled parts.
+def left_behind(before: ModelProto, after: ModelProto, *, nested: bool = False) -> list[NodeProto]:
+    """The counted nodes of `before` that `after`, the compiled model, still has outside the compiled parts: those of
+    the main graph, and with `nested` of subgraphs, too.
 
     The runtime may rename the outputs of such a node when it changes layouts, so nodes are found by name, then by
     output, and unnamed ones by their operator. Nodes that it inserted are ignored.
     """
-    kept = [node for node in counted_nodes(after) if qualified_name(node) != CONTEXT]
-    waiting = _Nodes(counted_nodes(before))
+    kept = [node for node in counted_nodes(after, nested=nested) if qualified_name(node) != CONTEXT]
+    waiting = _Nodes(counted_nodes(before, nested=nested))
     return [node for node in (waiting.take(other) for other in kept) if node is not None]
 
 
@@ -68,7 +70,27 @@ def explain_left(model: ModelProto, left: Sequence[NodeProto]) -> list[LeftNode]
     elements: dict[str, set[str]] = defaultdict(set)
     for node in taken:
         elements[node.op_type] |= _elements(node, types)
-    return [left_node(node, _reason(node, types, known, elements)) for node in left]
+    why = explain_conditions(model)
+    return [
+        left_node(node, why.get(next(iter(node.output), ""), "") or _reason(node, types, known, elements))
+        for node in left
+    ]
+
+
+def explain_conditions(model: ModelProto) -> dict[str, str]:
+    """By the first outputs of the main graph's conditions (`If`), which inputs choose the branch, and what to do."""
+    flow = read_flow(model)
+    conditions = {
+        node.output[0]: node.input[0]
+        for node in model.graph.node
+        if qualified_name(node) == "If" and node.input and node.output
+    }
+    inputs = {output: ", ".join(map(repr, flow.sources(name))) for output, name in conditions.items()}
+    return {
+        output: f"its branch depends on the input {names} at each call; export the model without this choice"
+        for output, names in inputs.items()
+        if names
+    }
 
 
 def summarize_left(left: Sequence[LeftNode]) -> tuple[str, ...]:
