@@ -79,18 +79,21 @@ def explain_left(model: ModelProto, left: Sequence[NodeProto]) -> list[LeftNode]
 
 def explain_conditions(model: ModelProto) -> dict[str, str]:
     """By the first outputs of the main graph's conditions (`If`), which inputs choose the branch, and what to do."""
-    flow = read_flow(model)
-    conditions = {
-        node.output[0]: node.input[0]
-        for node in model.graph.node
-        if qualified_name(node) == "If" and node.input and node.output
-    }
-    inputs = {output: ", ".join(map(repr, flow.sources(name))) for output, name in conditions.items()}
-    return {
-        output: f"its branch depends on the input {names} at each call; export the model without this choice"
-        for output, names in inputs.items()
-        if names
-    }
+    flow, outputs = read_flow(model), {info.name for info in model.graph.output}
+    found = {}
+    for node in model.graph.node:
+        inputs = flow.sources(node.input[0]) if qualified_name(node) == "If" and node.input and node.output else ()
+        if inputs:
+            given = [name for name in node.output if name in outputs]
+            branch = f"the branch that gives {_quote(given)}" if given else "its branch"
+            found[node.output[0]] = (
+                f"{branch} depends on the input {_quote(inputs)}; export the model without this choice"
+            )
+    return found
+
+
+def _quote(names: Iterable[str]) -> str:
+    return ", ".join(map(repr, names))
 
 
 def summarize_left(left: Sequence[LeftNode]) -> tuple[str, ...]:

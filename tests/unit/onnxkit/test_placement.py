@@ -88,7 +88,7 @@ def test_a_condition_names_the_input_that_decides_it_and_its_branches_count() ->
     assert [item.op_type for item in left] == ["MatMul", "ReduceSum", "Greater", "If"]
     assert sorted(item.op_type for item in left_behind(before, after, nested=True)[4:]) == ["Add", "Mul"]
     reason = explain_left(before, left)[3].reason
-    assert reason == "its branch depends on the input 'x' at each call; export the model without this choice"
+    assert reason == "its branch depends on the input 'x'; export the model without this choice"
 
 
 def test_a_summary_counts_operators_with_their_reasons() -> None:
