@@ -16,7 +16,7 @@ from bundler.model.errors import StageError, error_from_json
 from bundler.model.free_dimensions import place_label
 from bundler.model.open_sizes import NOBODY, explain_command
 from bundler.model.stage import Note, Report, StageRequest, StageResult
-from bundler.onnxkit.placement import CONTEXT, explain_left, left_behind, summarize_left
+from bundler.onnxkit.placement import CONTEXT, explain_conditions, explain_left, left_behind, summarize_left
 from bundler.onnxkit.placement_facts import LeftNode, count_placement, counted_nodes
 from bundler.onnxkit.plugins import is_fresh
 from bundler.onnxkit.signatures import model_signature
@@ -139,9 +139,16 @@ def _nothing_assigned(model: ModelProto, options: Options, message: str) -> Stag
             hint=f"fix them{explain_command(model_signature(model), NOBODY)}",
         )
     asked = ", ".join(f"{key}={value}" for key, value in sorted(options.options.items()))
+    operators = f"the model has {', '.join(count_operators(model))}"
+    conditions = [f"If {name!r}: {reason}" for name, reason in explain_conditions(model).items()]
     return StageError(
         f"no node can be assigned to {options.provider}",
-        details=(message, f"options: {asked}", f"the model has {', '.join(count_operators(model))}"[:600]),
+        details=(
+            message,
+            *conditions[:8],
+            f"options: {asked}",
+            f"the model has {', '.join(count_operators(model))}"[:600],
+        ),
         hint="check that it supports the device that the options name, and that the model has a precision that "
         "the device supports (quantise it, or allow half precision)",
     )

@@ -65,8 +65,8 @@ def _optimize(source: Path, structure: ModelProto, saved: Path, options: Options
     """Write the runtime's own saved model. Its large initializers stay in the source's external data. Returns whether
     constants were folded as far as the options say.
 
-    Folding replaces a condition that fixed sizes decide by its branch. Where that breaks the model (inside the branch
-    of another condition, which no call with these sizes takes; with 1.27.0 any, with 1.31.1 not), it stays as it is.
+    Folding also decides conditions inside a branch that no call with these sizes takes. Where that breaks the model,
+    constants stay as they are.
     """
     settings = SessionSettings(
         session={"graph_optimization_level": options.level, "enable_cpu_mem_arena": False},
@@ -78,12 +78,13 @@ def _optimize(source: Path, structure: ModelProto, saved: Path, options: Options
         },
         disabled_optimizers=options.disabled_optimizers,
     )
+    conditional = any(node.op_type == "If" for node in iterate_nodes(structure))
     large = source.stat().st_size > _EMBEDDED_LIMIT
-    model = link_model(source) if large or has_listed_initializers(structure) else source
+    model = link_model(source) if large or conditional or has_listed_initializers(structure) else source
     try:
         save_through_session(model, saved, settings)
     except StageError:
-        if not any(node.op_type == "If" for node in iterate_nodes(structure)):
+        if not conditional:
             raise
         kept = replace(settings, disabled_optimizers=(*settings.disabled_optimizers, _FOLDING))
         save_through_session(model, saved, kept)
