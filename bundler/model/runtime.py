@@ -135,7 +135,7 @@ class RuntimeVariant:
     """One way to run the model. `model` and the paths in `files` are relative to the payload folder.
 
     `session` holds attributes of the runtime's session options, `session_config` its configuration entries;
-    `disabled_optimizers` are graph optimisers that were applied ahead of time and need not run again.
+    `disabled_optimizers` are graph optimisers that must not run: they were applied ahead of time, or break the model.
     `builds` are the builds of the runtime that have its providers, the preferred first; empty where there is but one.
     `device_cache` lets the loader keep the model, as the runtime optimised it for the device's own CPU, in the user's
     cache folder after the first start, and open that copy from then on. `gate` is what this variant's outputs must

@@ -109,11 +109,15 @@ def _mark_nodes(nodes: Sequence[NodeProto], around: int | None, prefix: str, fou
             place = around
             if node.op_type == "If":
                 place = len(found)
-                name = shown_name(node.name or node.output[0])
-                branch = Branch(node=name, side=_SIDES.get(attribute.name, shown_name(attribute.name)))
+                branch = Branch(node=name_condition(node), side=_SIDES.get(attribute.name, shown_name(attribute.name)))
                 found.append(_Marked(branch=branch, condition=node.input[0], around=around))
                 _add_mark(attribute.g, f"{prefix}_{place}", place)
             _mark_nodes(inside, place, prefix, found)
+
+
+def name_condition(node: NodeProto) -> str:
+    """The name of a condition, as people read it: its node's, or that of its first output."""
+    return shown_name(node.name or node.output[0])
 
 
 def _add_mark(graph: GraphProto, name: str, place: int) -> None:

@@ -10,13 +10,14 @@ from onnxruntime.tools.onnx_model_utils import make_dim_param_fixed
 
 from bundler.model.fixing import Fixing
 from bundler.model.shapes import FixedShape
+from bundler.onnxkit.decided_branches import inline_decided_branches
 from bundler.onnxkit.inference import infer_shapes
 from bundler.onnxkit.size_folding import fold_sizes
 from bundler.onnxkit.structure import iterate_graphs, lift_constants
 
 
 def fix_model(model: ModelProto, fixing: Fixing) -> None:
-    """Fix the sizes of `model`, including those of its outputs that follow. The shapes must fit its inputs."""
+    """Fix the sizes of `model`, and the sizes of outputs and conditions that follow. The shapes must fit its inputs."""
     for graph in iterate_graphs(model):
         for name, size in fixing.dimensions.items():
             make_dim_param_fixed(graph, name, size)
@@ -24,6 +25,7 @@ def fix_model(model: ModelProto, fixing: Fixing) -> None:
         if info.name in fixing.shapes:
             _fix_axes(info.type.tensor_type, fixing.shapes[info.name])
     _forget_placeholders(model)
+    inline_decided_branches(model)
     _fix_outputs(model)
 
 

@@ -17,11 +17,13 @@ _COPIES: Final = 8
 """The library holds the model as a message and as bytes, on both sides, before and after."""
 
 
-def infer_shapes(model: ModelProto, *, data_prop: bool = False) -> ModelProto:
-    """The model with the shapes that ONNX infers. Raises the library's errors; `InferenceError` for too much memory."""
+def infer_shapes(model: ModelProto, *, data_prop: bool = False, strict: bool = False) -> ModelProto:
+    """The model with the shapes that ONNX infers. Raises the library's errors (with `strict`, also for nodes whose
+    inputs do not fit), and `InferenceError` for too much memory.
+    """
     try:
         with _bounded_memory(_MAX_BYTES + _COPIES * model.ByteSize()):
-            inferred: ModelProto = onnx.shape_inference.infer_shapes(model, data_prop=data_prop)
+            inferred: ModelProto = onnx.shape_inference.infer_shapes(model, strict_mode=strict, data_prop=data_prop)
     except MemoryError as cause:
         text = "shape inference requires more memory than any known model"
         raise onnx.shape_inference.InferenceError(text) from cause

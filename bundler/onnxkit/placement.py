@@ -14,6 +14,7 @@ from bundler.onnxkit.elements import element_of_onnx
 from bundler.onnxkit.inference import infer_shapes
 from bundler.onnxkit.placement_facts import LeftNode, counted_nodes, left_node
 from bundler.onnxkit.structure import iterate_graphs, qualified_name
+from bundler.onnxkit.value_flow import read_flow
 
 CONTEXT: Final = "com.microsoft.EPContext"
 """The operator of a part that a provider compiled."""
@@ -21,14 +22,15 @@ _COPIED: Final = re.compile(r"_token_\d+$")
 """The suffix that the runtime appends to the name of a node that it copies into another layout."""
 
 
-def left_behind(before: ModelProto, after: ModelProto) -> list[NodeProto]:
-    """The counted nodes of `before` that `after`, the compiled model, still has outside the compiled parts.
+def left_behind(before: ModelProto, after: ModelProto, *, nested: bool = False) -> list[NodeProto]:
+    """The counted nodes of `before` that `after`, the compiled model, still has outside the compiled parts: those of
+    the main graph, and with `nested` of subgraphs, too.
 
     The runtime may rename the outputs of such a node when it changes layouts, so nodes are found by name, then by
     output, and unnamed ones by their operator. Nodes that it inserted are ignored.
     """
-    kept = [node for node in counted_nodes(after) if qualified_name(node) != CONTEXT]
-    waiting = _Nodes(counted_nodes(before))
+    kept = [node for node in counted_nodes(after, nested=nested) if qualified_name(node) != CONTEXT]
+    waiting = _Nodes(counted_nodes(before, nested=nested))
     return [node for node in (waiting.take(other) for other in kept) if node is not None]
 
 
@@ -68,7 +70,30 @@ def explain_left(model: ModelProto, left: Sequence[NodeProto]) -> list[LeftNode]
     elements: dict[str, set[str]] = defaultdict(set)
     for node in taken:
         elements[node.op_type] |= _elements(node, types)
-    return [left_node(node, _reason(node, types, known, elements)) for node in left]
+    why = explain_conditions(model)
+    return [
+        left_node(node, why.get(next(iter(node.output), ""), "") or _reason(node, types, known, elements))
+        for node in left
+    ]
+
+
+def explain_conditions(model: ModelProto) -> dict[str, str]:
+    """By the first outputs of the main graph's conditions (`If`), which inputs choose the branch, and what to do."""
+    flow, outputs = read_flow(model), {info.name for info in model.graph.output}
+    found = {}
+    for node in model.graph.node:
+        inputs = flow.sources(node.input[0]) if qualified_name(node) == "If" and node.input and node.output else ()
+        if inputs:
+            given = [name for name in node.output if name in outputs]
+            branch = f"the branch that gives {_quote(given)}" if given else "its branch"
+            found[node.output[0]] = (
+                f"{branch} depends on the input {_quote(inputs)}; export the model without this choice"
+            )
+    return found
+
+
+def _quote(names: Iterable[str]) -> str:
+    return ", ".join(map(repr, names))
 
 
 def summarize_left(left: Sequence[LeftNode]) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from onnx import ModelProto, NodeProto
 
-from bundler.onnxkit.structure import qualified_name
+from bundler.onnxkit.structure import iterate_graphs, qualified_name
 
 MAX_LISTED: Final = 50
 """Maximum number of unassigned nodes in the list."""
@@ -30,9 +30,10 @@ class LeftNode:
         return f"{self.operator} {self.name!r}: {self.reason}"
 
 
-def counted_nodes(model: ModelProto) -> tuple[NodeProto, ...]:
-    """The nodes of the main graph that count in a placement."""
-    return tuple(node for node in model.graph.node if node.op_type not in _UNCOUNTED)
+def counted_nodes(model: ModelProto, *, nested: bool = False) -> tuple[NodeProto, ...]:
+    """The nodes that count in a placement: of the main graph, and with `nested` of branches and loop bodies, too."""
+    graphs = iterate_graphs(model) if nested else (model.graph,)
+    return tuple(node for graph in graphs for node in graph.node if node.op_type not in _UNCOUNTED)
 
 
 def left_node(node: NodeProto, reason: str) -> LeftNode:
@@ -41,13 +42,13 @@ def left_node(node: NodeProto, reason: str) -> LeftNode:
     return LeftNode(name=tidy(name), operator=tidy(qualified_name(node)), reason=tidy(reason))
 
 
-def count_placement(provider: str, total: int, left: Sequence[LeftNode]) -> dict[str, Any]:
-    """The facts that every placement has. `total` counts all nodes."""
-    assigned = total - len(left)
+def count_placement(provider: str, total: int, left: Sequence[LeftNode], inside: int = 0) -> dict[str, Any]:
+    """The facts that every placement has. `total` counts all nodes, `inside` those in subgraphs of unassigned ones."""
+    assigned = total - len(left) - inside
     return {
         "provider": provider,
         "assigned": assigned,
-        "left": len(left),
+        "left": len(left) + inside,
         "share": round(assigned / total, 6) if total else 0.0,
         "left_nodes": [asdict(node) for node in left[:MAX_LISTED]],
     }

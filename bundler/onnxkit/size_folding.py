@@ -6,6 +6,7 @@ are known. Without this step the checker sees nodes that will be folded, and dyn
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
@@ -24,6 +25,7 @@ _MAX_ELEMENTS: Final = 1024
 _FOLDED: Final = frozenset(
     {"Gather", "Unsqueeze", "Squeeze", "Concat", "Slice", "Cast", "Add", "Sub", "Mul", "Div", "Mod", "Neg", "Min"}
     | {"Max", "Equal", "Greater", "Less", "Not", "And", "Or", "Where", "ReduceProd", "Identity", "Floor", "Ceil"}
+    | {"Size", "Reshape", "Transpose", "ConstantOfShape"}
 )
 """Operators that compute sizes, and whose result is not much larger than their inputs."""
 _ERRORS: Final = (
@@ -75,6 +77,8 @@ class _Known:
             return self._measure(node)
         if node.op_type not in _FOLDED or not all(name in self.values for name in node.input if name):
             return None
+        if node.op_type == "ConstantOfShape" and math.prod(self.values[node.input[0]].tolist()) > _MAX_ELEMENTS:
+            return None
         feeds = {name: self.values[name] for name in node.input if name}
         inputs = [helper.make_tensor_value_info(name, TensorProto.UNDEFINED, None) for name in feeds]
         outputs = [helper.make_tensor_value_info(node.output[0], TensorProto.UNDEFINED, None)]
@@ -101,7 +105,8 @@ def _fold_once(model: ModelProto) -> int:
     infos = (*graph.input, *graph.value_info)
     known = _Known(
         dict(_small_weights(graph)),
-        {info.name: shape for info in infos if (shape := _fixed_shape(info)) is not None},
+        {tensor.name: tuple(tensor.dims) for tensor in graph.initializer}
+        | {info.name: shape for info in infos if (shape := _fixed_shape(info)) is not None},
         list(model.opset_import),
     )
     folded = []

@@ -53,18 +53,23 @@ class ValueFlow:
 
     def varies(self, name: str) -> bool:
         """Whether a value depends on the inputs' numbers or sizes, not only on constants and ranks."""
-        pending, seen = [name], {name}
+        return bool(self.sources(name))
+
+    def sources(self, name: str) -> tuple[str, ...]:
+        """The inputs, of the model or of a loop's body, whose numbers or sizes a value depends on, sorted."""
+        pending, seen, found = [name], {name}, set()
         while pending:
             current = pending.pop()
             node = self.producers.get(current)
             if current in self.tensors or (node is not None and self._is_rank(node)):
                 continue
             if node is None:
-                return True
+                found.add(current)
+                continue
             fresh = {item for item in node.input if item} - seen
             seen |= fresh
             pending += fresh
-        return False
+        return tuple(sorted(found))
 
     def _is_rank(self, node: NodeProto) -> bool:
         source = self.producers.get(node.input[0]) if node.op_type == "Size" and node.input else None

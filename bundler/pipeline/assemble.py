@@ -29,9 +29,11 @@ from bundler.model.signature import Signature
 from bundler.model.state import StateLink
 from bundler.pipeline.built import BuiltPart
 from bundler.pipeline.prepare import PreparedBundle
+from bundler.planning.rules import DISABLE_ALL
 from bundler.providers.registry import find_by_runtime_name
 from bundler.stages.fix_dimensions.spec import SPEC as FIX_DIMENSIONS
 from bundler.stages.fix_dimensions.spec import Facts as FixedFacts
+from bundler.stages.optimize.spec import SPEC as OPTIMIZE
 from bundler.stages.prepare_data.spec import SPEC as PREPARE_DATA
 from bundler.stages.prepare_data.spec import Facts as DataFacts
 from bundler.stages.record_golden.spec import Facts as GoldenFacts
@@ -164,7 +166,7 @@ def _variant(plan: VariantPlan, part: BuiltPart, folders: Mapping[Path, str], ga
             **(_compiled_config(placed) if placed else {}),
             **(_shared_config(compiled) if compiled and compiled.partners else {}),
         },
-        disabled_optimizers=plan.disabled_optimizers,
+        disabled_optimizers=(*plan.disabled_optimizers, *_breaking_optimizers(plan, outcomes)),
         gate=gate,
         device_cache=plan.device_cache,
         builds=plan.builds,
@@ -180,6 +182,15 @@ def _variant(plan: VariantPlan, part: BuiltPart, folders: Mapping[Path, str], ga
             needs=plan.needs,
         ),
     )
+
+
+def _breaking_optimizers(plan: VariantPlan, outcomes: Mapping[str, StepOutcome]) -> tuple[str, ...]:
+    """The runtime's optimisers that break this model: they did so ahead of time, and would on the device."""
+    optimized = outcomes.get(f"{plan.name}/{OPTIMIZE.name}")
+    if optimized is None or plan.session.get("graph_optimization_level") == DISABLE_ALL:
+        return ()
+    found = optimized.facts.get("disabled_optimizers", ())
+    return tuple(name for name in found if name not in plan.disabled_optimizers)
 
 
 def _list_files(outcome: StepOutcome, root: PurePosixPath) -> tuple[FileRecord, ...]:

@@ -236,11 +236,11 @@ def check_gates(
     sources = ErrorSources()
     if lossy is not None:
         sources = find_error_sources(prepared, outcomes, verdict, lossy, workspace=workspace, reporter=reporter)
-        compiled = {variant.compiled for variant in prepared.plan.variants}
-        if verdict.judged in compiled and all(other.judged != lossy.id for other in verdicts):
-            sources = replace(sources, lines=(_DEVICE_LOSES, *sources.lines))
+    compiled = verdict.judged in {variant.compiled for variant in prepared.plan.variants}
+    if compiled and (lossy is None or all(other.judged != lossy.id for other in verdicts)):
+        sources = replace(sources, lines=(_DEVICE_LOSES, *sources.lines))
     broken = "your metric" if verdict.is_metric else "the accuracy gate"
-    remedy = hint_for_loss(prepared, lossy, sources, verdict.setting) if lossy else _gate_hint(verdict)
+    remedy = hint_for_loss(prepared, lossy, sources, verdict.setting) if lossy else _gate_hint(verdict, compiled)
     raise GateError(
         f"{prepared.title}: stage {verdict.judged} breaks {broken}",
         details=(*verdict.lines, *sources.lines),
@@ -263,9 +263,11 @@ def _ask_for_samples(prepared: Prepared) -> str:
     return f"the gate ran on synthetic inputs: retry with real samples first, {where}"
 
 
-def _gate_hint(verdict: Verdict) -> str:
+def _gate_hint(verdict: Verdict, compiled: bool) -> str:  # noqa: FBT001 - called here alone
     if verdict.judged == "simplify":
         return "skip the simplifier with --set optimization.simplifier=none"
+    if compiled:  # the model that was compiled met the gate, whatever its level
+        return f"widen the gate with --set {verdict.setting}"
     return f"lower the level with --set optimization.level=basic, or widen the gate with --set {verdict.setting}"
 
 

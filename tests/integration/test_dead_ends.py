@@ -14,10 +14,13 @@ import tomllib
 from pathlib import Path
 
 import numpy as np
+import onnxruntime
 import pytest
 
+from bundler.onnxkit.sessions import RUNTIME_ERRORS
 from tests.support import models
 from tests.support.command_line import Answer, CommandLine, end_group
+from tests.support.documents import read_document
 from tests.support.recurrent_models import FRAME, UNITS, make_gru, make_voice
 
 
@@ -257,6 +260,21 @@ def test_a_provider_that_needs_fixed_sizes_names_some_at_which_the_model_runs(
     assert "--dim samples=8 (the model ran at these sizes)" in failed.err
     stated = warm.run("plan", model, "--target", "snapdragon-8g3", "--dim", "samples=8").expect(0)
     assert "dimension samples: 8" in stated.out
+
+
+def test_what_breaks_the_model_ahead_of_time_is_off_on_the_device(warm: CommandLine, tmp_path: Path) -> None:
+    """At this length no call takes the branch of the other rate, and folding its constants makes it invalid."""
+    model = models.save(make_voice(), tmp_path, "voice.onnx")
+    options = ("--target", "android-arm64", "--dim", "samples=8", "--format", "files", "--no-prove")
+    built = warm.build(model, *options, "--output", tmp_path / "dist")
+    bundle = Path(built["bundle"])
+    variants = read_document(bundle / "runtime.json")["components"][0]["variants"]
+    off = {variant["name"]: variant["disabled_optimizers"] for variant in variants}
+    assert off == {"xnnpack": ["ConstantFolding"], "nnapi": ["ConstantFolding"], "cpu": []}
+    path = next(bundle.rglob(variants[0]["model"]))
+    with pytest.raises(RUNTIME_ERRORS):
+        onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
+    onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"], disabled_optimizers=off["xnnpack"])
 
 
 def test_a_state_of_open_size_is_answered_by_the_dimension_that_is_missing(warm: CommandLine, tmp_path: Path) -> None:

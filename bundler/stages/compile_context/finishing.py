@@ -14,6 +14,7 @@ from onnx import AttributeProto, ModelProto, NodeProto
 
 from bundler.model.errors import StageError
 from bundler.model.signature import Port
+from bundler.onnxkit.canonical.tensor_data import DataFolders, embed_nested
 from bundler.onnxkit.placement import CONTEXT
 from bundler.onnxkit.signatures import LISTED_INITIALIZERS_END, check_interface, model_signature
 from bundler.onnxkit.structure import integer_attribute, iterate_graphs, iterate_nodes, keep_only, qualified_name
@@ -35,9 +36,12 @@ class Compiled:
     statement: str
 
 
-def read_compiled(path: Path, provider: str, before: ModelProto) -> Compiled:
-    """The compiled model at `path`, its weights included. Raises `StageError` when it is not as requested."""
+def read_compiled(path: Path, provider: str, before: ModelProto, source: Path) -> Compiled:
+    """The compiled model at `path`, its weights included; those of subgraphs may be in the folder `source`. Raises
+    `StageError` when it is not as requested.
+    """
     model = _load(path)
+    embed_nested(model, DataFolders(path, source))
     nodes = _contexts(model)
     own = [node for node in nodes if _text(node, _SOURCE) in ("", provider)]
     if not own:

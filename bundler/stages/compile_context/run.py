@@ -16,13 +16,13 @@ from bundler.model.errors import StageError, error_from_json
 from bundler.model.free_dimensions import place_label
 from bundler.model.open_sizes import NOBODY, explain_command
 from bundler.model.stage import Note, Report, StageRequest, StageResult
-from bundler.onnxkit.placement import CONTEXT, explain_left, left_behind, summarize_left
+from bundler.onnxkit.placement import CONTEXT, explain_conditions, explain_left, left_behind, summarize_left
 from bundler.onnxkit.placement_facts import LeftNode, count_placement, counted_nodes
 from bundler.onnxkit.plugins import is_fresh
 from bundler.onnxkit.signatures import model_signature
 from bundler.onnxkit.structure import count_operators, external_names, qualified_name, read_structure
 from bundler.stages.compile_context.apart import NOTHING_ASSIGNED, start_compiler
-from bundler.stages.compile_context.captures import captures_weights, write_with_own_weights
+from bundler.stages.compile_context.captures import has_subgraphs, write_with_own_weights
 from bundler.stages.compile_context.compiling import Job, NothingAssignedError, compile_models
 from bundler.stages.compile_context.finishing import (
     Compiled,
@@ -55,9 +55,13 @@ def run(request: StageRequest, report: Report) -> StageResult:
         models.append(_open(request, "partner", PARTNER))
     report(0.0, "compiling")
     with tempfile.TemporaryDirectory(dir=request.output) as scratch:
-        _compile(models, options, Path(scratch))
-    report(0.9, "checking")
-    compiled = [read_compiled(model.target, options.provider, model.before) for model in models]
+        folder = _stand(models, Path(scratch))
+        _compile(models, options, folder)
+        report(0.9, "checking")
+        compiled = [
+            read_compiled(model.target, options.provider, model.before, (folder / _place(index)).parent)
+            for index, model in enumerate(models)
+        ]
     rename_contexts([item.model for item in compiled], request.output)
     for model, item in zip(models, compiled, strict=True):
         write_canonical(item.model, model.before, model.target)
@@ -76,18 +80,18 @@ def _open(request: StageRequest, role: str, name: str) -> _Model:
     return _Model(source=source, before=before, target=request.output / name)
 
 
-def _compile(models: list[_Model], options: Options, scratch: Path) -> None:
+def _compile(models: list[_Model], options: Options, folder: Path) -> None:
     job = Job(
         provider=options.provider,
         library=options.library,
         options=options.options,
         select=options.select,
         embed=options.embed,
-        folder=str(_stand(models, scratch)),
+        folder=str(folder),
         models=tuple((_place(index), str(model.target)) for index, model in enumerate(models)),
     )
     try:
-        _start(job, scratch)
+        _start(job, folder)
     except NothingAssignedError as cause:
         raise _nothing_assigned(models[0].before, options, str(cause)) from cause
 
@@ -99,7 +103,7 @@ def _stand(models: list[_Model], scratch: Path) -> Path:
     for index, model in enumerate(models):
         place = scratch / _place(index)
         place.parent.mkdir(exist_ok=True)
-        if captures_weights(model.before):
+        if has_subgraphs(model.before):
             write_with_own_weights(model.source, place)
         else:
             shutil.copyfile(model.source, place)
@@ -135,9 +139,16 @@ def _nothing_assigned(model: ModelProto, options: Options, message: str) -> Stag
             hint=f"fix them{explain_command(model_signature(model), NOBODY)}",
         )
     asked = ", ".join(f"{key}={value}" for key, value in sorted(options.options.items()))
+    operators = f"the model has {', '.join(count_operators(model))}"
+    conditions = [f"If {name!r}: {reason}" for name, reason in explain_conditions(model).items()]
     return StageError(
         f"no node can be assigned to {options.provider}",
-        details=(message, f"options: {asked}", f"the model has {', '.join(count_operators(model))}"[:600]),
+        details=(
+            message,
+            *conditions[:8],
+            f"options: {asked}",
+            f"the model has {', '.join(count_operators(model))}"[:600],
+        ),
         hint="check that it supports the device that the options name, and that the model has a precision that "
         "the device supports (quantise it, or allow half precision)",
     )
@@ -152,16 +163,17 @@ def _dynamic_dimensions(model: ModelProto) -> Iterator[tuple[str, str]]:
 
 def _check_placement(model: _Model, compiled: Compiled, options: Options, written: int) -> dict[str, Any]:
     left = explain_left(model.before, left_behind(model.before, compiled.model))
-    total = len(counted_nodes(model.before))
+    total = len(counted_nodes(model.before, nested=True))
+    inside = len(left_behind(model.before, compiled.model, nested=True)) - len(left)
     _check_statement(compiled, options, model.target.parent)
     if left and not options.partial:
         raise StageError(
-            f"{len(left)} of {total} nodes are not assigned to {options.provider}",
+            f"{len(left) + inside} of {total} nodes are not assigned to {options.provider}",
             details=summarize_left(left),
             hint="replace those operators, or allow the CPU to run them",
         )
     return {
-        **count_placement(options.provider, total, left),
+        **count_placement(options.provider, total, left, inside),
         "contexts": compiled.contexts,
         "devices": list(_devices(options)),
         "sdk": compiled.sdk,

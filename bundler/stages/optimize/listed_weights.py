@@ -1,4 +1,4 @@
-"""Convert weights that an old format listed as inputs to plain weights."""
+"""Prepare a model for the runtime's optimiser: plain weights where an old format listed them as inputs, flat graphs."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from pathlib import Path
 from onnx import ModelProto
 
 from bundler.onnxkit.canonical.tensor_data import DataFolders, embed_nested
+from bundler.onnxkit.decided_branches import inline_decided_branches
 from bundler.onnxkit.signatures import LISTED_INITIALIZERS_END, unlist_initializers
 from bundler.onnxkit.structure import read_structure
 
@@ -18,12 +19,14 @@ def has_listed_initializers(model: ModelProto) -> bool:
 
 
 def link_model(path: Path) -> bytes:
-    """The model at `path`, as bytes, with its weights left in that file and none of them listed as an input.
+    """The model at `path`, as bytes, with its weights left in that file, none of them listed as an input, and each
+    decided condition replaced by its branch (the runtime, 1.27, fails where a branch that is not taken has another).
 
     The runtime cannot fold weights that are listed as inputs, and leaves inputs behind for those that it merges.
     """
     model = read_structure(path, link=True)
     if has_listed_initializers(model):
         unlist_initializers(model)
+    inline_decided_branches(model)
     embed_nested(model, DataFolders(path, path.parent))
     return bytes(model.SerializeToString())

@@ -36,10 +36,10 @@ def run(request: StageRequest, report: Report) -> StageResult:
     before = read_structure(source)
     report(0.0, "optimising")
     with tempfile.TemporaryDirectory(dir=request.output) as scratch:
-        saved, notes = source, _notes(before)
+        saved, notes, folded = source, _notes(before), True
         if options.level != "none":
             saved = Path(scratch) / f"{source.name}.optimised"
-            notes = (*notes, *_optimize(source, before, saved, options))
+            folded = _optimize(source, before, saved, options)
         report(0.6, "writing the canonical form")
         target = request.output / ENTRY
         after = canonicalize(
@@ -56,15 +56,17 @@ def run(request: StageRequest, report: Report) -> StageResult:
         "nodes_after": sum(1 for _ in iterate_nodes(after)),
         "operators": count_operators(after),
         "bytes": sum(path.stat().st_size for path in request.output.iterdir()),
+        "disabled_optimizers": [] if folded else [_FOLDING],
     }
-    return StageResult(facts=facts, entry=ENTRY, notes=notes)
+    return StageResult(facts=facts, entry=ENTRY, notes=notes if folded else (*notes, _NOT_FOLDED))
 
 
-def _optimize(source: Path, structure: ModelProto, saved: Path, options: Options) -> tuple[Note, ...]:
-    """Write the runtime's own saved model. Its large initializers stay in the source's external data.
+def _optimize(source: Path, structure: ModelProto, saved: Path, options: Options) -> bool:
+    """Write the runtime's own saved model. Its large initializers stay in the source's external data. Returns whether
+    constants were folded as far as the options say.
 
-    Folding replaces a condition that fixed sizes decide by its branch. Where that breaks the model (inside the branch
-    of another condition, which no call with these sizes takes; with 1.27.0 any, with 1.31.1 not), it stays as it is.
+    Folding also decides conditions inside a branch that no call with these sizes takes. Where that breaks the model,
+    constants stay as they are.
     """
     settings = SessionSettings(
         session={"graph_optimization_level": options.level, "enable_cpu_mem_arena": False},
@@ -76,17 +78,18 @@ def _optimize(source: Path, structure: ModelProto, saved: Path, options: Options
         },
         disabled_optimizers=options.disabled_optimizers,
     )
+    conditional = any(node.op_type == "If" for node in iterate_nodes(structure))
     large = source.stat().st_size > _EMBEDDED_LIMIT
-    model = link_model(source) if large or has_listed_initializers(structure) else source
+    model = link_model(source) if large or conditional or has_listed_initializers(structure) else source
     try:
         save_through_session(model, saved, settings)
     except StageError:
-        if not any(node.op_type == "If" for node in iterate_nodes(structure)):
+        if not conditional:
             raise
         kept = replace(settings, disabled_optimizers=(*settings.disabled_optimizers, _FOLDING))
         save_through_session(model, saved, kept)
-        return (_NOT_FOLDED,)
-    return ()
+        return False
+    return True
 
 
 def _check(before: ModelProto, after: ModelProto) -> None:

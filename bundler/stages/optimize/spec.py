@@ -16,7 +16,8 @@ SPEC = StageSpec(
     changes_model=True,
     least_time=900.0,
 )
-"""Facts: `level`, `nodes_before`, `nodes_after`, `operators` (count by name, after), `bytes` (all files)."""
+"""Facts: `level`, `nodes_before`, `nodes_after`, `operators` (count by name, after), `bytes` (all files), and
+`disabled_optimizers`: those of the runtime that break this model, also where it is loaded."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

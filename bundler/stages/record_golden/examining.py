@@ -8,11 +8,14 @@ from pathlib import Path
 import numpy as np
 from onnx import ModelProto
 
+from bundler.model.fixing import Fixing
 from bundler.model.golden_inputs import TriedDimension, Weakness
 from bundler.model.signature import Signature
 from bundler.model.stage import Note
-from bundler.onnxkit.branches import has_branches, untaken_branches
+from bundler.onnxkit.branches import Branch, has_branches, name_condition, untaken_branches
+from bundler.onnxkit.fixed_models import fix_model
 from bundler.onnxkit.seeded_sets import MAX_SET_MULTIPLICATIONS
+from bundler.onnxkit.structure import iterate_nodes
 from bundler.onnxkit.value_files import Value
 from bundler.onnxkit.weaknesses import describe_branches, describe_repeated, describe_sizes
 from bundler.onnxkit.workload import count_multiplications
@@ -21,13 +24,28 @@ Samples = Sequence[Mapping[str, Value]]
 
 
 def weaknesses_of(
-    model: Path, structure: ModelProto, signature: Signature, samples: Samples, tried: Sequence[TriedDimension] = ()
+    model: Path,
+    structure: ModelProto,
+    signature: Signature,
+    samples: Samples,
+    tried: Sequence[TriedDimension] = (),
+    *,
+    fixing: Fixing,
 ) -> Iterator[Weakness]:
     """Dimensions of one size, branches that no sample takes, and outputs that repeat an input."""
     yield from describe_sizes(signature, samples, tried)
     yield from describe_repeated(structure)
     if has_branches(structure):
-        yield from describe_branches(untaken_branches(model, samples))
+        yield from describe_branches(_keep_open(untaken_branches(model, samples), structure, fixing))
+
+
+def _keep_open(untaken: tuple[Branch, ...] | None, structure: ModelProto, fixing: Fixing) -> tuple[Branch, ...] | None:
+    """Without the branches that no call can take at the fixed sizes: the bundle does not have them."""
+    fixed = ModelProto()
+    fixed.CopyFrom(structure)
+    fix_model(fixed, fixing)
+    nodes = {name_condition(node) for node in iterate_nodes(fixed) if node.op_type == "If"}
+    return None if untaken is None else tuple(branch for branch in untaken if branch.node in nodes)
 
 
 def choose_repeated(structure: ModelProto, samples: Samples, *, draws: bool) -> Collection[int]:

@@ -93,7 +93,7 @@ def run(request: StageRequest, report: Report) -> StageResult:
     options = decode(Options, dict(request.options))
     model = request.input("model")
     structure = read_structure(model)
-    signature = fix_signature(model_signature(structure), Fixing(dimensions=options.dimensions, shapes=options.shapes))
+    signature = fix_signature(model_signature(structure), _fixing(options))
     if "recorded" in request.inputs and not options.alike:
         return _take_recorded(request, structure, signature, options)
     check_state(signature, options.state)
@@ -116,7 +116,7 @@ def run(request: StageRequest, report: Report) -> StageResult:
         samples, first_runs = record_stream(session, *stream, replace_values=other)
         notes = (*inputs.notes, *describe_large(samples))
         inputs = replace(inputs, samples=samples, first_runs=first_runs, notes=notes)
-    found = weaknesses_of(model, structure, signature, inputs.values, inputs.tried)
+    found = weaknesses_of(model, structure, signature, inputs.values, inputs.tried, fixing=_fixing(options))
     inputs = replace(inputs, weaknesses=(*inputs.weaknesses, *found))
     recorded = Recorded(signature, find_quantities(structure))
     repeated = choose_repeated(structure, inputs.values, draws=draws)
@@ -178,6 +178,10 @@ def _describe_taken(taken: int, total: int, options: Options) -> Note:
     return Note(text=f"{taken} of {total} samples, spread evenly, judge the precision")
 
 
+def _fixing(options: Options) -> Fixing:
+    return Fixing(dimensions=options.dimensions, shapes=options.shapes)
+
+
 def _take_recorded(request: StageRequest, structure: ModelProto, signature: Signature, options: Options) -> StageResult:
     """Samples of a recorded set, with the outputs that the same model computed."""
     recorded, folder = read_golden(request.input("recorded")), request.output
@@ -198,7 +202,7 @@ def _take_recorded(request: StageRequest, structure: ModelProto, signature: Sign
     weaknesses = (
         *((SYNTHETIC,) if recorded.synthetic else ()),
         *describe_count(len(samples)),
-        *weaknesses_of(request.input("model"), structure, signature, inputs),
+        *weaknesses_of(request.input("model"), structure, signature, inputs, fixing=_fixing(options)),
     )
     facts = Facts(
         samples=len(entries),

@@ -125,6 +125,30 @@ def test_branches_that_read_weights_of_the_main_graph(tmp_path: Path, run: Stage
     assert worst_sqnr(compare_on(run, outcome.path, golden, SM8650 | HALF, session_config=SEALED)) > 35
 
 
+@pytest.mark.parametrize("constants", [False, True], ids=["weights", "constants"])
+def test_branches_that_the_compiler_leaves_keep_their_weights(tmp_path: Path, run: StageRunner, constants) -> None:
+    """It takes no condition with two outputs, and the runtime could not write what the branches hold in memory."""
+    model = models.branch_weights()
+    (choice,) = (item for item in model.graph.node if item.op_type == "If")
+    for branch in (item.g for item in choice.attribute):
+        weight = branch.initializer[0]
+        branch.node.append(helper.make_node("Neg", [branch.output[0].name], [f"{branch.name}_negated"]))
+        branch.output.append(models.value(f"{branch.name}_negated", [1, 512]))
+        if constants:
+            branch.node.insert(0, helper.make_node("Constant", [], [weight.name], value=weight))
+            del branch.initializer[:]
+    choice.output.append("negated")
+    model.graph.output.append(models.value("negated", [1, 512]))
+    source = models.save(model, tmp_path / "model")
+    feeds = [{"x": np.ones((1, 512), np.float32), "positive": np.array(value)} for value in (False, True)]
+    golden = record(source, tmp_path / "golden", write_samples(tmp_path / "inputs", source, feeds))
+    outcome = compile_for(run, source, SM8650 | HALF)
+    assert (outcome.facts["assigned"], outcome.facts["left"]) == (1, 5)
+    assert [node["operator"] for node in outcome.facts["left_nodes"]] == ["If"]
+    assert "depends on the input 'positive'" in outcome.facts["left_nodes"][0]["reason"]
+    assert worst_sqnr(compare_on(run, outcome.path, golden, SM8650 | HALF, session_config=SEALED)) > 35
+
+
 def test_a_float_encoder_computes_in_halves(tmp_path: Path, run: StageRunner) -> None:
     sizes = {"batch": 1, "sequence": 16}
     source = models.save(encoder(**sizes), tmp_path / "encoder")

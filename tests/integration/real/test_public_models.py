@@ -63,6 +63,33 @@ def test_a_model_of_a_package_is_verified_as_it_comes(
     bundler.run("verify", built["bundle"]).expect(0)
 
 
+NPU = ("--target", "snapdragon-8g3", "--format", "files", "--dim", "batch=1", "--dim", "sequence=576")
+
+
+def test_a_recurrent_model_with_decided_branches_runs_whole_on_an_npu(
+    fetch: Callable[[str], Path], bundler: CommandLine, tmp_path: Path
+) -> None:
+    path = fetch("silero_vad_half")
+    assert "If" in {node.op_type for node in onnx.load(path).graph.node}
+    built = bundler.build(path, *NPU, "--output", tmp_path)
+    manifest = read_document(Path(built["bundle"]) / "bundle.json")
+    (step,) = (item for item in manifest["components"][0]["stages"] if item["step"] == "htp/compile_context")
+    assert (step["facts"]["contexts"], step["facts"]["left"]) == (1, 0)
+
+
+def test_an_npu_that_cannot_choose_by_an_input_is_refused_by_name(
+    fetch: Callable[[str], Path], bundler: CommandLine, tmp_path: Path
+) -> None:
+    """Both rates in one model: the compiler leaves the condition, and with it nearly all nodes, to the CPU."""
+    failed = bundler.run("build", fetch("silero_vad_ifless"), *NPU, "--output", tmp_path).expect(6)
+    assert "variant htp: 3 of 90 nodes assigned to QNNExecutionProvider" in failed.err
+    assert (
+        "the branch that gives 'output', 'stateN' depends on the input 'sr'; export the model without this choice"
+        in failed.err
+    )
+    assert "--set variants.htp.shortfall=report" in failed.err
+
+
 def test_a_package_with_another_digest_is_refused(listed: ModuleType, tmp_path: Path) -> None:
     (model,) = (model for model in listed.list_models() if model.name == "validity_forest")
     other = replace(model, package=replace(model.package, sha256="0" * 64))

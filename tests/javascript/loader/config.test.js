@@ -64,6 +64,15 @@ describe("an option", () => {
     assert.equal(ort.created[0].options.enableMemPattern, true);
     assert.deepEqual(ort.created[0].options.extra, { "session.disable_prepacking": "1" });
   });
+
+  it("keeps the optimisers off that break the model", async () => {
+    const ort = runtime();
+    const settings = { disabled_optimizers: ["ConstantFolding", "GeluFusionL1"] };
+    const { platform, data } = platformOf(packageOf([variant("wasm", settings)]), { modules: [ort] });
+    await makePackage(data, platform).load();
+    const entry = "optimization.disable_specified_optimizers";
+    assert.deepEqual(ort.created[0].options.extra, { [entry]: "ConstantFolding;GeluFusionL1" });
+  });
 });
 
 describe("a file", () => {

@@ -49,6 +49,7 @@ export const variant = (name, settings = {}) => ({
   providers: [{ name: "wasm", options: {}, device: null }],
   session: {},
   session_config: {},
+  disabled_optimizers: [],
   requires: { systems: ["Emscripten"], machines: ["wasm32"], runtime: "1.30.0" },
   gate: { default: { absolute: 1e-5, relative: 1e-5 }, outputs: {} },
   ...settings,

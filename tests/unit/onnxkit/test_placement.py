@@ -78,6 +78,19 @@ def test_reasons_as_far_as_they_can_be_reported() -> None:
     assert explain_left(model, []) == []
 
 
+def test_a_condition_names_the_input_that_decides_it_and_its_branches_count() -> None:
+    before = models.choosing()
+    after = ModelProto()
+    after.CopyFrom(before)
+    del after.graph.node[4]
+    after.graph.node.append(context("chosen", "y"))
+    left = left_behind(before, after)
+    assert [item.op_type for item in left] == ["MatMul", "ReduceSum", "Greater", "If"]
+    assert sorted(item.op_type for item in left_behind(before, after, nested=True)[4:]) == ["Add", "Mul"]
+    reason = explain_left(before, left)[3].reason
+    assert reason == "its branch depends on the input 'x'; export the model without this choice"
+
+
 def test_a_summary_counts_operators_with_their_reasons() -> None:
     left = [LeftNode(name=str(index), operator="Acosh", reason="operator not supported") for index in range(60)]
     assert summarize_left(left) == ("Acosh (60): operator not supported",)

@@ -17,6 +17,7 @@ from bundler.onnxkit import seeded_sets
 from bundler.onnxkit.golden import GoldenSet, read_golden
 from bundler.stages.record_golden.examining import choose_repeated
 from tests.support import models, open_models
+from tests.support.recurrent_models import make_voice
 from tests.support.stage_calls import call_stage
 
 
@@ -94,6 +95,12 @@ def test_a_branch_that_no_input_reaches_is_named(tmp_path: Path) -> None:
     result = recorded(open_models.never_chosen(), tmp_path)
     assert weak(result) == [("synthetic", ""), ("branch-not-taken", "choice")]
     assert texts(result)[1] == "no sample took the then branch of the condition choice"
+
+
+def test_a_branch_that_the_fixed_sizes_rule_out_is_no_weakness(tmp_path: Path) -> None:
+    """The condition of the other rate is open; that of the length of its frames is not in the bundle."""
+    result = recorded(make_voice(), tmp_path / "fixed", dimensions={"samples": 8})
+    assert [name for kind, name in weak(result) if kind == "branch-not-taken"] == ["hn"]
 
 
 def test_a_users_samples_that_take_one_branch(tmp_path: Path) -> None:

@@ -206,3 +206,20 @@ def test_branches_that_do_not_run_at_the_fixed_sizes_do_not_break_the_others(tmp
     found = compare(tmp_path / "out" / "model.onnx", golden, tmp_path / "compare")
     assert check_gate(found, Gate(default=Tolerance(absolute=1e-5, relative=1e-5, sqnr_db=90)), ()) == ()
     assert ["not folded ahead of time" in note.text for note in result.notes] == [True]
+
+
+@pytest.mark.parametrize("large", [False, True])
+def test_conditions_on_sizes_in_the_file_become_their_branch(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, large: bool
+) -> None:
+    """The condition of the rate is open, and so is all in the branch that does not run at eight samples."""
+    if large:
+        monkeypatch.setattr("bundler.stages.optimize.run._EMBEDDED_LIMIT", 0)
+    model = make_voice()
+    model.graph.input[0].type.tensor_type.shape.dim[1].dim_value = 8
+    source = models.save(model, tmp_path / "model")
+    result = call_stage("optimize", tmp_path / "out", {"model": source}, level="basic")
+    assert result.facts["operators"]["If"] == 2
+    assert result.facts["disabled_optimizers"] == ["ConstantFolding"]
+    found = compare(tmp_path / "out" / "model.onnx", record(source, tmp_path / "golden"), tmp_path / "compare")
+    assert check_gate(found, Gate(default=Tolerance(absolute=1e-5, relative=1e-5, sqnr_db=90)), ()) == ()

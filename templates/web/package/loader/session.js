@@ -39,7 +39,10 @@ export function makeOptions(variant, outputs, device, externalData, state = []) 
   /** @type {Record<string, unknown>} */
   const options = { executionProviders: chain(variant.providers), logSeverityLevel: 3 };
   for (const [name, value] of Object.entries(variant.session)) Object.assign(options, OPTIONS[name]?.(value)); // Threads are the instance's.
-  if (Object.keys(variant.session_config).length) options.extra = { ...variant.session_config };
+  const entries = { ...variant.session_config };
+  if (variant.disabled_optimizers.length)
+    entries["optimization.disable_specified_optimizers"] = variant.disabled_optimizers.join(";");
+  if (Object.keys(entries).length) options.extra = entries;
   if (externalData.length) options.externalData = externalData;
   if (device) options.preferredOutputLocation = locate(outputs, device);
   else if (state.length && variant.providers[0].name === "webgpu") {

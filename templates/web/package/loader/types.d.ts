@@ -214,6 +214,7 @@ export interface Variant {
   providers: ProviderEntry[];
   session: Record<string, unknown>;
   session_config: Record<string, string>;
+  disabled_optimizers: string[];
   requires: { systems: string[]; machines: string[]; runtime: string; features?: string[] };
   gate: Gate;
 }

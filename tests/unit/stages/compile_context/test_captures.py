@@ -10,8 +10,15 @@ import onnxruntime
 import pytest
 from onnx import ModelProto, helper
 
-from bundler.stages.compile_context.captures import captures_weights, write_with_own_weights
+from bundler.onnxkit.structure import captured_names, iterate_graphs, subgraphs
+from bundler.stages.compile_context.captures import has_subgraphs, write_with_own_weights
 from tests.support import models
+
+
+def captures_weights(model: ModelProto) -> bool:
+    names = {tensor.name for tensor in model.graph.initializer}
+    inner = [graph for node in model.graph.node for graph in subgraphs(node)]
+    return any(not names.isdisjoint(captured_names(graph)) for graph in inner)
 
 
 def moved(source: Path) -> ModelProto:
@@ -64,6 +71,28 @@ def test_a_branch_in_a_branch_reads_from_the_outer_one(tmp_path: Path) -> None:
         np.testing.assert_array_equal(answers(source, sign), answers(tmp_path / "moved.onnx", sign))
 
 
-def test_a_model_whose_branches_read_values_alone_is_left_as_it_is() -> None:
-    assert not captures_weights(models.if_model())
-    assert not captures_weights(models.cnn())
+def test_only_models_with_subgraphs_are_rewritten() -> None:
+    assert has_subgraphs(models.if_model())
+    assert not has_subgraphs(models.cnn())
+
+
+@pytest.mark.parametrize("constants", [False, True], ids=["weights", "constants"])
+@pytest.mark.parametrize("save", [models.save, models.save_external])
+def test_weights_of_branches_are_in_a_file(tmp_path: Path, save, constants) -> None:
+    """ONNX Runtime cannot write those that it holds in memory, which are all of more than 127 bytes."""
+    model = models.branch_weights()
+    if constants:
+        for branch in (graph for node in model.graph.node for graph in subgraphs(node)):
+            nodes = [helper.make_node("Constant", [], [item.name], value=item) for item in branch.initializer]
+            nodes += list(branch.node)
+            del branch.node[:], branch.initializer[:]
+            branch.node.extend(nodes)
+    source = save(model, tmp_path)
+    nested = [tensor for graph in list(iterate_graphs(moved(source)))[1:] for tensor in graph.initializer]
+    assert len(nested) == 2
+    assert {tensor.external_data[0].value for tensor in nested} == {"moved.onnx.subgraphs"}
+    sessions = [onnxruntime.InferenceSession(str(path)) for path in (source, tmp_path / "moved.onnx")]
+    for positive in (False, True):
+        feeds = {"x": np.ones((1, 512), np.float32), "positive": np.array(positive)}
+        one, two = (np.asarray(session.run(None, feeds)[0]) for session in sessions)
+        np.testing.assert_array_equal(one, two)

@@ -228,6 +228,13 @@ def test_dynamic_dimensions_are_named(compile_with: Callable[..., StageResult]) 
     assert caught.value.hint == "fix them, for example --dim batch=1 (replace the numbers by the sizes that you need)"
 
 
+def test_a_condition_that_keeps_all_nodes_off_names_its_input(compile_with: Callable[..., StageResult]) -> None:
+    with pytest.raises(StageError, match=f"no node can be assigned to {PROVIDER}") as caught:
+        compile_with(take_nothing, models.branch_weights())
+    reason = "its branch depends on the input 'positive'; export the model without this choice"
+    assert caught.value.details[1] == f"If 'chosen': {reason}"
+
+
 def test_a_model_that_was_compiled_before(compile_with: Callable[..., StageResult]) -> None:
     with pytest.raises(StageError, match="the model is already compiled for a device"):
         compile_with(nothing, compiled())
