@@ -27,7 +27,7 @@ _MAX_LISTED = 5
 _NOUNS: Final = {"images": "pictures", "audio": "recordings", "text": "texts"}
 _HINTS: Final = {
     "images": "supported are JPEG, PNG, WebP, BMP, GIF, TIFF and PNM",
-    "audio": "supported are WAV, FLAC, Ogg and MP3; `ffmpeg -i sound.m4a sound.wav` converts others",
+    "audio": "supported are WAV, FLAC, Ogg and MP3; `ffmpeg -i sound.m4a sound.wav` converts other formats",
     "text": "supported are .txt with one text per line, and .jsonl with one object per line",
 }
 

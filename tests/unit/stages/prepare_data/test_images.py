@@ -159,7 +159,7 @@ def test_every_damaged_picture_is_named(tmp_path: Path) -> None:
         "text.png",
     ]
     assert "3 frames" in error.details[2]
-    assert "none is skipped silently" in str(error.hint)
+    assert "bundler skips none silently" in str(error.hint)
 
 
 def claim(path: Path, width: int, height: int) -> None:
@@ -231,14 +231,14 @@ def test_a_folder_without_pictures_says_what_it_holds(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("shape", "changes", "words"),
     [
-        (["n", 3, "h", "w"], {}, "accepts pictures of any size, and no size is declared"),
+        (["n", 3, "h", "w"], {}, "accepts images of any size, and no size is declared"),
         (["n", 3, 8, 8], {"size": [9, 9]}, "size is [9, 9]"),
         (["n", 3, 8, 8], {"input": "X"}, "did you mean 'x'?"),
         (["n", 3, 8, 8], {"colour": "L"}, "L has 1 channel, and 'x' has 3 (NCHW)"),
         (["n", 1, 8, 8], {"mean": [1.0, 2.0, 3.0]}, "mean has 3 values"),
-        ([4, 3, 8, 8], {}, "takes 4 pictures at once"),
-        (["n", 8], {}, "it has no input that fit a picture"),
-        (["n", 8], {"input": "x"}, "a picture has three or four axes"),
+        ([4, 3, 8, 8], {}, "takes 4 images at once"),
+        (["n", 8], {}, "it has no input that can be an image"),
+        (["n", 8], {"input": "x"}, "an image has three or four axes"),
     ],
 )
 def test_incompatible_declarations_are_reported(tmp_path: Path, shape: list[Any], changes: Any, words: str) -> None:
