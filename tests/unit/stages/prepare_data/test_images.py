@@ -191,7 +191,7 @@ def test_folders_below_hidden_files_and_other_kinds(tmp_path: Path) -> None:
     (folder / "preprocessing.toml").write_text('kind = "image"')
     result, found = prepare(tmp_path / "out", image_model(tmp_path), folder, **declared())
     assert [entry["name"] for entry in found.entries] == ["cat/9.png", "cat/10.png", "dog/1.PNG"]
-    assert result.notes[0].text == "skipped, because they are not pictures: labels.csv"
+    assert result.notes[0].text == "skipped, because they are not images: labels.csv"
 
 
 def test_links_are_followed_to_files_and_never_in_circles(tmp_path: Path) -> None:
@@ -224,7 +224,7 @@ def test_a_folder_without_pictures_says_what_it_holds(tmp_path: Path) -> None:
     assert refuse(tmp_path / "1", image_model(tmp_path), folder, **declared()).details == ("it is empty",)
     (folder / "a.wav").write_bytes(b"")
     error = refuse(tmp_path / "2", image_model(tmp_path), folder, **declared())
-    assert error.message == "there are no pictures in data"
+    assert error.message == "there are no images in data"
     assert error.details == ("it holds 1 of .wav",)
 
 
