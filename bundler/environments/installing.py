@@ -42,7 +42,7 @@ def install_lock(lock: Lock, interpreter: Path, requirements: Path, say: Say) ->
         if not special:
             raise
         failed = [("from the configured indexes:", error)]
-    say(f"no package index of yours has {', '.join(special)}: asking the index of CPU builds that uv knows")
+    say(f"your package indexes do not have {', '.join(special)}: trying uv's own index of CPU builds")
     try:
         return install(pins, *_COPIED, *_OWN_INDEX)
     except EnvironmentMissingError as error:
@@ -94,6 +94,6 @@ def _join(failed: Sequence[tuple[str, EnvironmentMissingError]], special: Sequen
     return EnvironmentMissingError(
         failed[0][1].message,
         details=tuple(line for where, error in failed for line in (where, *error.details)),
-        hint=f"without a network, put the wheel of {', '.join(special)} into a folder and name it in UV_FIND_LINKS "
+        hint=f"without a network, put the wheel of {', '.join(special)} into a folder, and set UV_FIND_LINKS to it "
         "(or in pip's find-links)",
     )

@@ -117,7 +117,7 @@ def _load_folder(name: str, found: object) -> Path:
         raise EnvironmentMissingError(
             f"the entry point {GROUP}:{name} does not return a folder of locks",
             details=(f"it gave {folder!r}",),
-            hint="report it to the author of that package",
+            hint="report this to the author of that package",
         )
     return folder
 

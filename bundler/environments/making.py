@@ -97,13 +97,13 @@ def _install(folder: Path, lock: Lock, base: Path, say: Say) -> tuple[Pin, ...]:
 
 def _reason(folder: Path, lock: Lock, versions: Mapping[str, str]) -> str:
     if is_whole(folder):
-        return f"{find_altered(folder)} in the existing one was altered"
+        return f"{find_altered(folder)} in the existing environment was modified"
     if folder.exists():
-        return "its interpreter is gone" if (folder / MARKER).is_file() else "the existing one is incomplete"
+        return "its interpreter is missing" if (folder / MARKER).is_file() else "the existing environment is incomplete"
     prefix = folder.name[: -len(lock.digest[:16])]
     earlier = [path for path in sorted(folder.parent.glob(f"{prefix}*")) if _read_marker(path) is not None]
     if not earlier:
-        return "its first use"
+        return "first use"
     return "its lock changed: " + ", ".join(_changes(_read_marker(earlier[-1]) or {}, versions))
 
 

@@ -30,8 +30,8 @@ from bundler.support.remembered import keep, kept_at, mark_used, read_bounded, s
 RUNTIME = "onnxruntime"
 PYTHON_VERSION = f"{sys.version_info.major}.{sys.version_info.minor}"
 _TRUSTED = (
-    "resolving the packages of {name}, for which bundler has no lock: the index is trusted now, and these digests are "
-    "required from now on (`bundler lock` keeps them with a project)"
+    "resolving the packages of {name}, for which bundler has no lock: it trusts the index this time, and requires the "
+    "same digests from then on (`bundler lock` keeps them with a project)"
 )
 _VERSION = re.compile(r"[0-9][0-9A-Za-z.+!-]*")
 

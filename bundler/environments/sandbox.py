@@ -74,8 +74,8 @@ def find_sandbox(scratch: Path) -> Sandbox:
     """
     found = shutil.which(_PROGRAM) if sys.platform == "linux" else None
     if found is None:
-        where = "bubblewrap is not installed" if sys.platform == "linux" else "bubblewrap is for Linux"
-        raise EnvironmentMissingError(f"--sandbox: no sandbox is available on this machine: {where}", hint=_INSTALL)
+        where = "bubblewrap is not installed" if sys.platform == "linux" else "the sandbox requires Linux"
+        raise EnvironmentMissingError(f"--sandbox is not available on this machine: {where}", hint=_INSTALL)
     sandbox = Sandbox(program=Path(found))
     command = sandbox.wrap(("/bin/sh", "-c", ":"), writable=(scratch,))
     done = run_process(command, text=True, errors="replace", env={"PATH": "/usr/bin"})
@@ -83,7 +83,7 @@ def find_sandbox(scratch: Path) -> Sandbox:
         raise EnvironmentMissingError(
             "--sandbox: bubblewrap cannot make a sandbox on this machine",
             details=tuple(done.stderr.strip().splitlines()[-2:]),
-            hint="this system, or the container that bundler runs in, allows no user namespaces: allow them "
+            hint="this system or container does not allow user namespaces: allow them "
             "(`sysctl kernel.unprivileged_userns_clone=1`; AppArmor), or omit --sandbox",
         )
     return sandbox

@@ -70,7 +70,7 @@ def _look_at_python(version: str) -> ToolStatus:
         name=f"Python {version}",
         found=path is not None,
         version=platform.python_version() if own else (version if path else None),
-        detail=str(path) if path else "bundles for it are built, but cannot be verified on this machine",
+        detail=str(path) if path else "bundles for it can be built, but not verified on this machine",
         hint=None if path else f"install it with your system's packages, or with `uv python install {version}`",
     )
 

@@ -50,7 +50,7 @@ def find_uv() -> Path:
         if found is None:
             raise EnvironmentMissingError(
                 "uv, which makes tool environments, was not found",
-                hint="install it with `python -m pip install uv` beside bundler; `bundler doctor` checks it",
+                hint="install it with `python -m pip install uv` in bundler's environment; `bundler doctor` checks it",
             ) from None
         return Path(found)
 
@@ -99,7 +99,7 @@ def run_tool(
     except subprocess.TimeoutExpired as error:
         raise EnvironmentMissingError(
             f"could not {doing}: {name} did not finish within {error.timeout:g} s and was terminated",
-            hint="an installed package may run code that waits for something: see its build backend",
+            hint="an installed package may run code that waits: check its build backend",
         ) from error
     if done.returncode != 0:
         places = [Path(part) for part in map(str, command) if part.startswith("/")]
@@ -125,6 +125,6 @@ def _describe_unreachable(doing: str, name: str, lines: Sequence[str]) -> IndexU
     return IndexUnreachableError(
         f"the package index{f' on {host}' if host else ''} cannot be reached: could not {doing}",
         details=tuple(re.sub(r"://[^/@\s]+@", "://", line) for line in lines),
-        hint=f"connect this machine to the network, or name an index that it reaches with {_INDEX_SETTINGS[name]}; "
-        "packages that were downloaded before are cached",
+        hint=f"connect this machine to the network, or configure a reachable index with {_INDEX_SETTINGS[name]}; "
+        "packages already downloaded are cached",
     )

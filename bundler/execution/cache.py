@@ -127,7 +127,7 @@ def open_cache(choice: str | CacheChoice | None = None) -> Cache:
     root = user_path(asked).absolute()
     if root.is_dir() and (why := others_access(root)) is not None:
         _refuse_foreign(root, (*SHARED_PARTS, TAG_NAME))
-        text = f"the folder {root} is used as a shared cache, which is trusted only for signed results: {why}"
+        text = f"the folder {root} is used as a shared cache, and only its signed results are trusted: {why}"
         return _behind_own(root.as_uri(), choice, (Note(text=text, level="safety"),))
     return _open_at(root, readonly=choice.readonly)
 
@@ -177,7 +177,7 @@ def _own_default() -> tuple[Path, tuple[Note, ...]]:
     if why is not None and not made_private:
         raise UsageError(
             f"the cache folder {root} may belong to others: {why}",
-            hint="code from it is executed: name a folder of your own with --cache or BUNDLER_CACHE",
+            hint="bundler executes code from the cache: name a private folder with --cache or BUNDLER_CACHE",
         )
     text = f"others could write to the cache {root}: it is now private to you"
     return root, (Note(text=text, level="safety"),) if why else ()

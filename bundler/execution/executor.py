@@ -351,7 +351,7 @@ class _Walk:
 
 def _explain_step(ready: ReadyStep, outcome: StepOutcome | None, last: Mapping[str, Any] | None) -> StepStatus:
     if ready.volatile:
-        return _status(ready.step, "stale", "it always runs, since the code that it calls may read anything")
+        return _status(ready.step, "stale", "it always runs, because the code that it calls may read anything")
     if outcome is not None:
         return _status(ready.step, "cached", "no input, option, tool or code changed")
     if last is None:

@@ -80,7 +80,7 @@ def _differences(old: Mapping[str, Any], new: Mapping[str, Any], part: str) -> l
 
 def _describe_compilers(was: Mapping[str, str], now: Mapping[str, str]) -> str:
     if was.get("version") == now.get("version"):
-        return f"the toolchain {now['name']} states another configuration of the same version"
+        return f"the toolchain {now['name']} has a different configuration of the same version"
     return f"toolchain {was.get('version', 'none')} -> {now.get('version', 'none')}"
 
 
@@ -88,7 +88,7 @@ def _describe_option(name: str, was: Any, now: Any) -> str:
     if was is None:
         return f"option {name} is new: {_short(now)}"
     if now is None:
-        return f"option {name} is gone (was {_short(was)})"
+        return f"option {name} was removed (was {_short(was)})"
     return f"option {name} changed from {_short(was)} to {_short(now)}"
 
 

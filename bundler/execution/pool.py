@@ -136,7 +136,8 @@ class Worker:
             self._temporary.cleanup()
             raise EnvironmentMissingError(
                 f"the interpreter of environment {self.environment.name} does not start: {error}",
-                hint="`bundler doctor` shows what is here; `bundler cache clear` lets environments be rebuilt",
+                hint="run `bundler cache clear`, which makes bundler rebuild its environments; `bundler doctor` "
+                "lists them",
             ) from error
         if process.stdin is not None:
             self._requests: IO[str] = io.TextIOWrapper(process.stdin, encoding="utf-8")
@@ -217,7 +218,7 @@ class Worker:
 
     def _garbled(self, title: str) -> StageError:
         return StageError(
-            f"stage {title} was terminated: its process sent an invalid answer",
+            f"stage {title} was terminated: its process sent an invalid response",
             details=self._evidence(),
             hint=_CRASH_HINT,
         )
@@ -365,14 +366,14 @@ def _signal_code(code: int | None, sandbox: Sandbox | None) -> int | None:
 _SHELL_SIGNALS: Final = 128
 
 _CRASH_HINT: Final = (
-    "the model triggers a defect in native code of a tool, or your own code that the stage calls does; "
-    "`bundler doctor` shows the versions"
+    "the model, or your code that the stage calls, triggers a defect in native code; `bundler "
+    "doctor` shows the versions"
 )
 
 
 def _describe_end(code: int | None) -> str:
     if code is None:
-        return "closed its pipe without an answer"
+        return "ended without an answer"
     if code >= 0:
         return f"exited with code {code if code < 1 << 16 else hex(code)}"
     if name_signal(-code) == "SIGKILL":

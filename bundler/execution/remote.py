@@ -52,8 +52,8 @@ class RemoteStore:
     @property
     def notes(self) -> tuple[Note, ...]:
         """For the user, before anything is asked for: a run that finds all in its local cache asks for little."""
-        text = f"the shared cache {self.shown} is not used, because there is no key to verify it with"
-        hint = f"set {KEY} or {KEY_FILE} to the key of those who write it"
+        text = f"the shared cache {self.shown} is not used: there is no key to verify its results"
+        hint = f"set {KEY} or {KEY_FILE} to the key of its writers"
         return (Note(text=f"{text}: {hint}", level="warning"),) if self._key is None else ()
 
     @property
@@ -68,7 +68,7 @@ class RemoteStore:
             return None
         data = unsign(self._key, key, signed)
         if data is None:
-            text = f"the shared cache {self.shown} has results that are not signed with this key: they are rebuilt"
+            text = f"the shared cache {self.shown} has results that are not signed with this key: bundler rebuilds them"
             self._warn_once("unsigned", text, reporter.alert)
         return None if data is None else parse_record(key, data)
 

@@ -317,7 +317,7 @@ class StepRunner:
 
     def _pass_through(self, ready: ReadyStep, error: BundlerError) -> StepOutcome:
         """The outcome of an optional stage that failed: its input and a warning. It is not cached."""
-        text = f"{ready.spec.name} was skipped, and its input is used unchanged: {error.message}"
+        text = f"{ready.spec.name} failed and was skipped; its input is used unchanged: {error.message}"
         passed = ready.passed_on
         return StepOutcome(
             step=ready.step.id,
@@ -368,7 +368,7 @@ def _find_sandbox(ready: ReadyStep, run: Run) -> Sandbox | None:
         return None
     if ready.runs_users_code:
         run.reporter.alert(
-            f"{ready.spec.name} calls your own code, which runs outside the sandbox, and so do the models that it opens"
+            f"{ready.spec.name} calls your code, which runs outside the sandbox, together with the models that it opens"
         )
         return None
     shown = show_packages(run.sandbox, ready.spec.name)

@@ -90,7 +90,7 @@ def clear(cache: Cache) -> int:
     if not is_ours(cache.root):
         raise UsageError(
             f"{cache.root} does not have bundler's {TAG_NAME}, so it is not deleted",
-            hint="delete it by hand if you are sure",
+            hint="delete the folder yourself if it is a cache of bundler",
         )
     cache.close()
     freed = sum(part.size for part in usage(cache))
@@ -107,7 +107,7 @@ def clear(cache: Cache) -> int:
 
 def _refuse_readonly(cache: Cache) -> None:
     if cache.behind is not None:
-        raise UsageError(f"the cache {cache.behind} is read-only", hint="nothing can be removed from it")
+        raise UsageError(f"the cache {cache.behind} is read-only", hint="remove entries where the cache is writable")
 
 
 def _made(root: Path) -> Path:

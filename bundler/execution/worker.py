@@ -159,7 +159,7 @@ def _describe(error: BaseException, request: Mapping[str, Any]) -> dict[str, Any
     if isinstance(error, MemoryError) or "bad allocation" in str(error) or "std::bad_alloc" in str(error):
         hint = (
             "free memory, run fewer steps at once (`--jobs 1`), or build on a machine with more memory; a step may "
-            "use nine tenths of the memory here, or BUNDLER_MEMORY_LIMIT"
+            "use 90% of this machine's memory, or BUNDLER_MEMORY_LIMIT"
         )
         return dict(StageError(f"stage {stage} ran out of memory", hint=hint).to_json())
     full = storage_error(error, f"stage {stage}", output)
@@ -167,7 +167,7 @@ def _describe(error: BaseException, request: Mapping[str, Any]) -> dict[str, Any
         return dict(StageError(full.message, hint=full.hint, details=full.details).to_json())
     message = str(error).strip().splitlines()
     text = f"{type(error).__name__}: {message[0][:300]}" if message else type(error).__name__
-    hint = "a defect of the stage or of a tool that it uses: report it with the lines above and the model, if you may"
+    hint = "internal error of the stage or of a tool: report it with the lines above and, if you may, the model"
     return dict(StageError(f"stage {stage} failed with {text}", hint=hint, details=details).to_json())
 
 

@@ -8,7 +8,7 @@ from typing import Literal
 GoldenKind = Literal["samples", "synthetic"]
 """Whether a bundle contains a user's samples, or seeded inputs like them."""
 
-NOTHING_RAN = "the model failed on every seeded input"
+NOTHING_RAN = "the model did not run on any seeded input"
 """What an error says where no size runs that seeded inputs were made of."""
 
 WeaknessKind = Literal[

@@ -104,7 +104,7 @@ def _find(table: dict[Any, Element], key: str | int) -> Element:
     except KeyError:
         raise ModelError(
             f"the model uses the element type {key!r}, which bundler does not support",
-            hint="bundler supports the ONNX element types of its own ONNX Runtime",
+            hint="use an element type that bundler's ONNX Runtime supports",
         ) from None
 
 

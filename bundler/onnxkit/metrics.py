@@ -127,7 +127,7 @@ class Tally:
         finite = np.isfinite(reference)
         same = np.array_equal(reference[~finite], actual[~finite], equal_nan=True)
         if not same or not np.isfinite(actual[finite]).all():
-            self.reject(f"{where}NaN or infinity at other places than in the reference")
+            self.reject(f"{where}NaN or infinity at different places than in the reference")
             return
         if has_rows(reference):
             rows, agreed = count_agreeing(reference, actual)

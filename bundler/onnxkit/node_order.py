@@ -82,5 +82,5 @@ def _topological_order(graph: GraphProto) -> list[int]:
 def _cycle(graph: GraphProto, stuck: set[int]) -> ModelError:
     nodes = [graph.node[index] for index in sorted(stuck)[:_MAX_SHOWN]]
     details = tuple(tidy(f"{node.op_type} computes {', '.join(map(repr, node.output))}") for node in nodes)
-    hint = "these nodes depend on each other: export the model again, without editing the graph by hand"
+    hint = "these nodes depend on each other: export the model again without manual edits of the graph"
     return ModelError("the model's graph has a cycle, so its nodes cannot be ordered", details=details, hint=hint)

@@ -81,7 +81,8 @@ def _library_path(provider: str, plugin: Plugin) -> str:
         raise StageError(
             f"the module {plugin.library} names no existing library of {provider}",
             details=("it has no get_library_path()" if path is None else f"{path.name} is not a file",),
-            hint="its wheel may not be for this system; `bundler cache clear` lets environments be created again",
+            hint="its wheel may not be for this system; after `bundler cache clear`, bundler creates its "
+            "environments again",
         )
     return str(path)
 

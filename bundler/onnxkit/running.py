@@ -158,9 +158,7 @@ def _foreign_element(text: str) -> Element | None:
 
 def _to_runtime(name: str, value: Value) -> onnxruntime.OrtValue:
     if not isinstance(value, np.ndarray):
-        raise ModelError(
-            f"input {name!r}: values other than tensors are not supported beside element types that NumPy lacks"
-        )
+        raise ModelError(f"input {name!r}: only tensors are supported together with element types that NumPy lacks")
     element = element_of_array(value)
     if not element.foreign:
         return onnxruntime.OrtValue.ortvalue_from_numpy(value)

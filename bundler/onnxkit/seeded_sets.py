@@ -170,7 +170,7 @@ def _endless(maker: Maker, seconds: float) -> ModelError:
     """An error, because skipping such a sample would make the set depend on the machine's speed."""
     return ModelError(
         f"the model did not finish on a seeded input: one run took more than {seconds:g} s",
-        details=(f"at {describe_sizes(maker)}, where it finished on other values",),
+        details=(f"at {describe_sizes(maker)}, where it finished with other values",),
         hint="give real inputs with --samples",
     )
 

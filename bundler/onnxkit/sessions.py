@@ -162,7 +162,7 @@ def _check_placement(session: onnxruntime.InferenceSession, provider: str) -> No
     if provider not in session.get_providers():
         reason = f"it is not among the session's providers: {', '.join(session.get_providers())}"
     elif not any(part.ep_name == provider and part.get_nodes() for part in placement):
-        reason = "no node is assigned to it: the runtime's CPU would run them all"
+        reason = "no node is assigned to it: the CPU would run all of them"
     else:
         return
     raise StageError(

@@ -175,7 +175,7 @@ def external_names(model: ModelProto) -> tuple[str, ...]:
     external = (tensor for tensor in iterate_tensors(model) if tensor.data_location == TensorProto.EXTERNAL)
     names = {entry.value for tensor in external for entry in tensor.external_data if entry.key == "location"}
     if any(Path(name).is_absolute() or ".." in Path(name).parts for name in names):
-        raise ModelError("the model has weights outside its own folder", hint="save it again, with its data beside it")
+        raise ModelError("the model has weights outside its own folder", hint="save it again with its data next to it")
     return tuple(sorted(names))
 
 

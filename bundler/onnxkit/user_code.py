@@ -19,8 +19,8 @@ from bundler.support.text import visible
 _MODULE: Final = "_bundler_user_code"
 _MAX_LINES: Final = 12
 _MAX_LENGTH: Final = 300
-_MISSING_HINT: Final = "it runs in bundler's own environment: install the packages that it imports there"
-_FAILED_HINT: Final = "this is your own code: mend it, and run the command again"
+_MISSING_HINT: Final = "it runs in bundler's environment: install the packages that it imports there"
+_FAILED_HINT: Final = "this is your code: correct it, and run the command again"
 
 
 class StopError(BaseException):

@@ -25,7 +25,7 @@ def call_metric(function: Callable[[Any], Any], file: Path, samples: Any) -> flo
     with contextlib.suppress(OverflowError):  # an integer beyond every floating-point number
         if _is_number(number) and math.isfinite(number):
             return float(number)
-    hint = "it must return one finite number for the samples it is given; higher is better"
+    hint = "it must return one finite number for the given samples; higher is better"
     raise UsageError(f"the metric in {visible(file.name)} returned {_describe(found)}, not a number", hint=hint)
 
 
@@ -49,15 +49,15 @@ def check_metric(measure: Callable[[], float], reference: float, samples: int) -
         return ()
     if found > reference:
         text = (
-            f"the metric is {found:g} when each sample gets the outputs of another, and {reference:g} for the correct "
-            "ones: higher must be better, so return the negative of an error"
+            f"the metric is {found:g} with the outputs of other samples, and {reference:g} with the correct ones: "
+            "higher must be better, so return the negative of an error"
         )
         return (Note(text=text, level="warning"),)
     if found != reference:
         return ()
     text = (
-        f"the metric is {reference:g} for the original model's outputs, and as much when each sample gets those of "
-        "another: on these samples it cannot distinguish correct outputs from wrong ones"
+        f"the metric is {reference:g} with the original model's outputs, and the same with the outputs of other "
+        "samples: on these samples it cannot distinguish correct outputs from wrong ones"
     )
     return (Note(text=text, level="warning"),)
 

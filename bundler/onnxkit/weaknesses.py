@@ -40,7 +40,7 @@ def describe_count(count: int) -> Iterator[Weakness]:
     """A weakness if a user's set is small."""
     if count < MIN_SAMPLES:
         judge = "judges" if count == 1 else "judge"
-        text = f"{_count(count)} {judge} the model; from {MIN_SAMPLES} on the figures say how far they spread"
+        text = f"{_count(count)} {judge} the model; with {MIN_SAMPLES} or more the figures show their spread"
         yield Weakness(kind="few-samples", name="", text=text)
 
 
@@ -80,7 +80,7 @@ def describe_repeated(model: ModelProto) -> Iterator[Weakness]:
         repeated = [name for name in node.input if name in inputs] if node and node.op_type == "Concat" else []
         if repeated:
             what = f"output {output.name!r} repeats input {repeated[0]!r}"
-            text = f"{what}, so an error in its new part counts little"
+            text = f"{what}, so an error in the rest of it counts little"
             yield Weakness(kind="repeats-input", name=output.name, text=text)
 
 

@@ -62,7 +62,7 @@ def describe_row(row: Availability) -> str:
     if not row.is_plugin:
         return name
     beside = f"onnxruntime {describe_versions(row.runtime_versions)}".rstrip()
-    return f"the plugin {name} (beside {beside})"
+    return f"the plugin {name} (with {beside})"
 
 
 def describe_versions(specifier: str) -> str:

@@ -29,12 +29,12 @@ _OPTIONS = (
     text("dynamic_dims", "Sizes to compile for, one group each: `1,3;2,3`."),
     text("dynamic_image_size", "Heights and widths to compile for: `224,224;640,640`."),
     flag("enable_cann_graph", "Compile whole graphs; off, each operator runs alone and slower.", default="1"),
-    flag("enable_cann_subgraph", "Compile the parts that it takes where it does not take all."),
+    flag("enable_cann_subgraph", "Compile the supported parts of a model that it does not support as a whole."),
     text("input_format", "Memory layout of the inputs: `NCHW`, `NHWC`, `ND`."),
-    whole("npu_mem_limit", "Most bytes of the NPU's memory arena.", default="all"),
+    whole("npu_mem_limit", "Maximum size of the NPU's memory arena, in bytes.", default="all"),
     choice("op_select_impl_mode", _MODES, "Exact or fast kernels.", default="high_precision"),
     text("optypelist_for_implmode", "Operators that `op_select_impl_mode` is for; empty for all."),
-    choice("precision_mode_v2", _PRECISIONS, "What is computed in which precision.", default="fp16"),
+    choice("precision_mode_v2", _PRECISIONS, "Which operators are computed in which precision.", default="fp16"),
 )
 
 
@@ -62,7 +62,7 @@ PROVIDER = ProviderKnowledge(
     options=OptionTable(
         rules=_OPTIONS,
         replaced={
-            "do_copy_in_default_stream": "nothing: the provider no longer has it",
+            "do_copy_in_default_stream": "nothing: the provider removed it",
             "precision_mode": "`precision_mode_v2`, with fp16 for force_fp16 and origin for must_keep_origin_dtype",
             "gpu_mem_limit": "`npu_mem_limit`",
         },
@@ -92,7 +92,7 @@ PROVIDER = ProviderKnowledge(
                 check="npu-smi info",
                 libraries={"linux": ("libascendcl.so", "libacl_op_compiler.so", "libfmk_onnx_parser.so")},
                 # Which version of the toolkit 1.24.4 wants is written nowhere; for 1.20 to 1.22 it was 8.2.
-                source="what the provider's library of onnxruntime-cann 1.24.4 is linked to",
+                source="linked libraries of the provider in onnxruntime-cann 1.24.4",
             ),
         ),
     ),

@@ -28,7 +28,7 @@ from bundler.providers.knowledge import (
 from bundler.providers.packages import IOS_RUNTIMES
 from bundler.providers.rules import choice, flag, is_set
 
-_FOLDER = "the loader gives it a folder of its own, which `prewarm` fills"
+_FOLDER = "the loader gives it a separate folder, which `prewarm` fills"
 _NAMED = "the options of the provider by name; the bit mask is of the C interface and of the Node.js binding"
 _UNITS = ("ALL", "CPUOnly", "CPUAndGPU", "CPUAndNeuralEngine")
 

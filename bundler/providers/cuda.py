@@ -124,11 +124,13 @@ _ARM_RUNTIME = Availability(
 
 _MEMORY = (
     whole("device_id", "Which GPU, by CUDA's own numbers."),
-    whole("gpu_mem_limit", "Bytes that the runtime's arena on the GPU may take; left out, all of them.", default=""),
+    whole(
+        "gpu_mem_limit", "Maximum size of the runtime's arena on the GPU, in bytes; default: all memory.", default=""
+    ),
     choice(
         "arena_extend_strategy",
         ("kNextPowerOfTwo", "kSameAsRequested"),
-        "How the arena grows: by doubling, or by what is asked for.",
+        "How the arena grows: by doubling, or by the requested size.",
         default="kNextPowerOfTwo",
     ),
     text("gpu_external_alloc", "Function that takes memory.", default="0", decided=ADDRESS),
@@ -143,21 +145,25 @@ _CONVOLUTIONS = (
         "How the algorithm of a convolution is found: by timing all, by rule, or always the same.",
         default="EXHAUSTIVE",
     ),
-    flag("cudnn_conv_use_max_workspace", "Let convolutions take as much memory as the fastest wants.", default="1"),
+    flag(
+        "cudnn_conv_use_max_workspace",
+        "Let convolutions use as much memory as the fastest algorithm needs.",
+        default="1",
+    ),
     flag("cudnn_conv1d_pad_to_nc1d", "Pad convolutions over one axis as `N,C,1,D`; otherwise as `N,C,D,1`."),
     flag("fuse_conv_bias", "Add bias and activation inside the convolution."),
     flag("prefer_nhwc", "Lay convolutions out with the channels last."),
-    flag("enable_cudnn", "Load cuDNN; without it convolutions go elsewhere.", default="1"),
+    flag("enable_cudnn", "Load cuDNN; without it convolutions run on other kernels.", default="1"),
 )
 
 _RUNNING = (
     flag("enable_cuda_graph", "Record the first run and replay it after; fixed shapes, and bound inputs and outputs."),
     flag("do_copy_in_default_stream", "Copy in the stream that computes; anything else can be a race.", default="1"),
     *STREAM,
-    flag("use_ep_level_unified_stream", "One stream for all of the session."),
+    flag("use_ep_level_unified_stream", "One stream for the whole session."),
     flag("tunable_op_enable", "Use kernels that were chosen by timing."),
     flag("tunable_op_tuning_enable", "Time kernels in the first runs."),
-    whole("tunable_op_max_tuning_duration_ms", "Milliseconds that timing a kernel may take; 0 is no limit."),
+    whole("tunable_op_max_tuning_duration_ms", "Time limit for timing a kernel, in milliseconds; 0 is no limit."),
 )
 
 _NUMBERS = (

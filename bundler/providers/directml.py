@@ -40,7 +40,7 @@ _OPTIONS = (
 def _check(options: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     for key in ("performance_preference", "device_filter"):
         if "device_id" in options and key in options:
-            yield key, "chooses a device, and device_id has chosen it; keep one of them"
+            yield key, "chooses a device, and device_id has chosen it; remove one of the two"
 
 
 PROVIDER = ProviderKnowledge(
@@ -82,8 +82,8 @@ PROVIDER = ProviderKnowledge(
             ),
         ),
         gone="DirectML gets no new features: onnxruntime-directml stays at 1.24.4, and "
-        "onnxruntime-windowsml has it, too",
-        instead="onnxruntime-windowsml as runtime.package; webgpu-native, a plugin beside newer runtimes; "
+        "onnxruntime-windowsml also has it",
+        instead="onnxruntime-windowsml as runtime.package; webgpu-native, a plugin for newer runtimes; "
         "tensorrt-rtx on NVIDIA's, openvino on Intel's devices",
         needs=(
             NeedRule(

@@ -19,7 +19,7 @@ from bundler.providers.knowledge import (
 )
 from bundler.providers.rules import ADDRESS, choice, flag, is_set, text, whole
 
-_FOLDER = "the loader gives it a folder of its own, which `prewarm` fills"
+_FOLDER = "the loader gives it a separate folder, which `prewarm` fills"
 _CACHED = "`migraphx_model_cache_dir`, which the loader sets"
 _HALVES = ("migraphx_fp16_enable", "migraphx_bf16_enable", "migraphx_fp8_enable")
 _INT8, _TABLE = "migraphx_int8_enable", "migraphx_int8_calibration_table_name"
@@ -38,11 +38,11 @@ _OPTIONS = (
     text("migraphx_external_empty_cache", "Cache of the application's allocator.", default="0", decided=ADDRESS),
     text("migraphx_external_free", "Allocator of the application.", default="0", decided=ADDRESS),
     flag("migraphx_fp16_enable", "Compute in half precision."),
-    flag("migraphx_fp8_enable", "Compute in eight-bit floating point, on GPUs that have it."),
+    flag("migraphx_fp8_enable", "Compute in 8-bit floating point, on GPUs that have it."),
     text(_TABLE, "File of calibration ranges on the device."),
     flag(_INT8, "Quantise to int8 while compiling, with ranges from a calibration table."),
-    flag("migraphx_int8_use_native_calibration_table", "The table is in NVIDIA's format in place of JSON."),
-    whole("migraphx_mem_limit", "Most bytes of the GPU's memory arena.", default="all"),
+    flag("migraphx_int8_use_native_calibration_table", "The table is in NVIDIA's format instead of JSON."),
+    whole("migraphx_mem_limit", "Maximum size of the GPU's memory arena, in bytes.", default="all"),
     text("migraphx_model_cache_dir", "Folder of compiled models, kept between starts.", decided=_FOLDER),
 )
 
@@ -50,7 +50,7 @@ _OPTIONS = (
 def _check(options: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     halves = [key for key in _HALVES if is_set(options.get(key, "0"))]
     for key in halves[1:]:
-        yield key, f"asks for another precision than {halves[0]}; keep one of them"
+        yield key, f"cannot be used with {halves[0]}; remove one of the two"
     if is_set(options.get(_INT8, "0")) and not options.get(_TABLE):
         yield _INT8, f"needs {_TABLE}; or take a precision method, which puts the ranges into the model"
     for key in (_TABLE, "migraphx_int8_use_native_calibration_table"):

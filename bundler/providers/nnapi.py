@@ -27,7 +27,7 @@ from bundler.providers.rules import flag, is_set
 _OPTIONS = (
     flag("cpuDisabled", "Flag CPU_DISABLED: leave out Android's own CPU kernels, which are slow; Android 10 on."),
     flag("cpuOnly", "Flag CPU_ONLY: Android's reference kernels on the CPU, to validate results; Android 10 on."),
-    flag("useFP16", "Flag USE_FP16: compute in half precision what the model has in full; faster, less exact."),
+    flag("useFP16", "Flag USE_FP16: compute a single-precision model in half precision; faster, less exact."),
     flag("useNCHW", "Flag USE_NCHW: channels before pixels in memory; slower on most devices; Android 10 on."),
 )
 

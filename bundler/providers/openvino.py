@@ -45,7 +45,7 @@ def _property(name: str, device: str = "CPU", value: str = "…") -> str:
 
 
 _REPLACED = {
-    "cache_dir": "nothing: what is compiled on the device is kept by the bundle itself, through `prewarm`",
+    "cache_dir": "nothing: the bundle itself keeps models compiled on the device, through `prewarm`",
     "precision": _property("INFERENCE_PRECISION_HINT", value="f32"),
     "num_of_threads": _property("INFERENCE_NUM_THREADS", value="4"),
     "intra_op_num_threads": _property("INFERENCE_NUM_THREADS", value="4"),
@@ -60,8 +60,8 @@ _REPLACED = {
     "disable_dynamic_shapes": "`dimensions` of the profile, which fixes them",
     "export_ep_ctx_blob": "`compile = { here = true }` of the variant",
     "use_compiled_network": "`compile = { here = true }` of the variant",
-    "blob_dump_path": "nothing: the bundle knows where what was compiled lies",
-    "enable_vpu_fast_compile": "nothing: those devices are gone",
+    "blob_dump_path": "nothing: the bundle knows the place of the compiled model",
+    "enable_vpu_fast_compile": "nothing: those devices were removed",
     "enable_npu_fast_compile": "nothing: the NPU's compiler chooses",
 }
 
@@ -71,13 +71,13 @@ def _check(options: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     if not _DEVICE.fullmatch(device):
         upper = device.upper()
         meant = f'; write "{upper}"' if _DEVICE.fullmatch(upper) else ""
-        yield "device_type", f"{device[:40]!r} is no device that a plugin can be given (CPU, GPU, GPU.1, NPU){meant}"
+        yield "device_type", f"{device[:40]!r} is not a device of the plugin (CPU, GPU, GPU.1, NPU){meant}"
     if KEY in options:
         for problem in check_config(options[KEY], device):
             yield KEY, problem
     shape = options.get("reshape_input")
     if shape is not None and not _SHAPE.fullmatch(shape):
-        yield "reshape_input", f"wants `name[1,3,224,224]`, got {shape[:60]!r}"
+        yield "reshape_input", f"expected `name[1,3,224,224]`, got {shape[:60]!r}"
 
 
 def _rounds(options: Mapping[str, str]) -> Literal["none", "half", "bfloat16"]:
@@ -166,7 +166,7 @@ PROVIDER = ProviderKnowledge(
                 module="onnxruntime_ep_openvino",
                 # It states no requirement; plugins need the interface that this version of the runtime brought.
                 runtime_versions=">=1.24",
-                source="wheels of onnxruntime-ep-openvino 1.8.1, run beside onnxruntime 1.31.1",
+                source="wheels of onnxruntime-ep-openvino 1.8.1, run with onnxruntime 1.31.1",
             ),
             Availability(
                 package="onnxruntime-openvino",

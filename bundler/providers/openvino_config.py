@@ -44,10 +44,10 @@ def read_config(text: str) -> Mapping[str, Mapping[str, Any]]:
     try:
         config = parse_json(text)
     except ValueError as error:
-        raise ValueError(f"is no JSON: {error}") from error
+        raise ValueError(f"is not valid JSON: {error}") from error
     for device, properties in config.items():
         if not isinstance(properties, dict):
-            raise ValueError(f"wants an object of properties for {device[:40]!r}")  # noqa: TRY004 - wrong to the reader
+            raise ValueError(f"expected an object of properties for {device[:40]!r}")  # noqa: TRY004 - wrong to the reader
     return config  # type: ignore[no-any-return]
 
 
@@ -83,17 +83,17 @@ def _check_device(name: str, chosen: str) -> Iterator[str]:
     if bare not in DEVICES:
         close = difflib.get_close_matches(bare.upper()[:40], DEVICES, n=1)
         meant = f'; did you mean "{close[0]}"?' if close else ""
-        yield f"{name[:40]!r} is no device (known: {', '.join(DEVICES)}){meant}"
+        yield f"{name[:40]!r} is not a device (known: {', '.join(DEVICES)}){meant}"
     elif bare != chosen:
         yield f"{name} is not the chosen device, so its properties have no effect; `device_type` is {chosen}"
 
 
 def _check_property(key: str, value: Any) -> Iterator[str]:
     if key in _FOLDERS:
-        yield f"{key} names a folder of one machine; what is compiled on the device is kept by the bundle itself"
+        yield f"{key} names a folder of one machine; the bundle itself keeps models compiled on the device"
     if key not in _PROPERTIES:
         near = difflib.get_close_matches(key.upper()[:60], _PROPERTIES, n=1, cutoff=0.85)
         if near:
-            yield f'{key[:60]!r} is no property; did you mean "{near[0]}"?'
+            yield f'{key[:60]!r} is not a property; did you mean "{near[0]}"?'
     if key == _PRECISION and str(value).lower() not in _PRECISIONS:
         yield f"{_PRECISION} is one of {', '.join(_PRECISIONS)}, not {str(value)[:40]!r}"

@@ -38,11 +38,11 @@ REPLACED_IN_SESSION: Mapping[str, str] = {
     "optimization_level": "`optimization.level` of the profile",
     "session_thread_pool_size": "`session.intra_op_num_threads`",
     "enable_sequential_execution": "`session.execution_mode`",
-    "max_num_graph_transformation_steps": "nothing: the runtime no longer has it",
+    "max_num_graph_transformation_steps": "nothing: the runtime removed it",
     "profiling": "`session.enable_profiling`",
     "profiling_level": "`session.enable_profiling`; the level is an option of the provider",
     "coreml_flags": "the options of the provider, by name; the bit mask is of the C interface only",
-    "enable_dynamic_shapes": "`dimensions` of the profile, for those that shall be fixed",
+    "enable_dynamic_shapes": "`dimensions` of the profile, for the sizes to fix",
     "qnn_context_cache_enable": '`session_config."ep.context_enable"`, which bundler sets itself',
     "qnn_context_cache_path": '`session_config."ep.context_file_path"`, which bundler sets itself',
 }

@@ -55,7 +55,7 @@ _DEVICE = (
         "soc_model", "Number of the chip that is compiled for; several with commas make one file for all.", default="0"
     ),
     text("htp_arch", "Generation of the chip's tensor processor, one for each of `soc_model`.", default="0"),
-    whole("device_id", "Which of several tensor processors."),
+    whole("device_id", "Which of several tensor processors to use."),
     whole("vtcm_mb", "Megabytes of the tensor processor's own memory that the model may use; 0 is all."),
     flag("skip_qnn_version_check", "Accept a library of another version of Qualcomm's SDK than the provider's."),
 )
@@ -85,18 +85,20 @@ _MEMORY = (
     flag("enable_dx12_shared_memory_allocator", "The same with Direct3D's memory, on Windows."),
     flag("htp_share_resource_optimization", "Share resources between contexts of a process."),
     flag("extended_udma", f"Use the wider addresses of the memory engine; architecture {NEWEST_DMA} and later."),
-    flag("disable_file_mapped_weights", "Copy a context's weights in place of mapping its file, on Windows on Arm."),
+    flag("disable_file_mapped_weights", "Copy a context's weights instead of mapping its file, on Windows on Arm."),
 )
 
 _PREPARING = (
     flag("enable_htp_graph_splitting", "Split large graphs, so that several threads compile them."),
     flag("enable_htp_prepare_only", "Compile, and never run.", decided=_CONTEXT),
-    text("op_packages", "Operators of your own: `Type:library:symbol[:target]`, with commas.", decided=BUILDING_PATH),
+    text(
+        "op_packages", "Custom operators: `Type:library:symbol[:target]`, separated by commas.", decided=BUILDING_PATH
+    ),
 )
 
 _TRACES = (
     choice("profiling_level", ("off", "basic", "detailed", "optrace"), "How much is timed.", default="off"),
-    text("profiling_file_path", "File on the device for what was timed.", decided=DEBUGGING),
+    text("profiling_file_path", "File on the device for the timings.", decided=DEBUGGING),
     flag("enable_framework_op_trace", "Record which operator became which.", decided=DEBUGGING),
     flag("dump_json_qnn_graph", "Write the graph as JSON.", decided=DEBUGGING),
     text("json_qnn_graph_dir", "Folder for it.", decided=DEBUGGING),
@@ -104,7 +106,7 @@ _TRACES = (
     text("dump_qnn_ir_dlc_dir", "Folder for it.", decided=DEBUGGING),
     flag("dump_qnn_ep_input_graph", "Write the graph that was handed over.", decided=DEBUGGING),
     text("dump_qnn_ep_input_graph_dir", "Folder for it.", decided=DEBUGGING),
-    text("qnn_saver_path", "Library that records calls in place of computing.", decided=DEBUGGING),
+    text("qnn_saver_path", "Library that records calls instead of computing.", decided=DEBUGGING),
     text("qnn_ir_backend_path", "Library that writes the graph.", default="libQnnIr.so", decided=DEBUGGING),
     flag("skip_backend_op_validation", "Take nodes unchecked when a graph is written.", decided=DEBUGGING),
 )
@@ -129,7 +131,7 @@ def _check(options: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     backend = options.get("backend_type", "htp")
     if backend != "htp":
         for key in sorted(key for key in options if key.startswith(_PARTLY_HTP)):
-            yield key, f'is of the tensor processor, and `backend_type` is "{backend}"; leave it out'
+            yield key, f'is an option of the tensor processor, and `backend_type` is "{backend}"; remove it'
         return
     yield from check_chips(options)
     yield from _check_precision(options)
@@ -154,7 +156,10 @@ def _check_precision(options: Mapping[str, str]) -> Iterator[tuple[str, str]]:
 def _check_memory(options: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     architectures = [int(item) for item in _architectures(options) if item.isdecimal() and len(item) < 6]  # noqa: PLR2004
     if is_set(options.get("extended_udma", "0")) and architectures and min(architectures) < NEWEST_DMA:
-        yield "extended_udma", f"architecture {min(architectures)} has none; {NEWEST_DMA} is the first that has"
+        yield (
+            "extended_udma",
+            f"architecture {min(architectures)} does not have it; {NEWEST_DMA} is the first that does",
+        )
 
 
 def _architectures(options: Mapping[str, str]) -> list[str]:
@@ -221,7 +226,9 @@ PROVIDER = ProviderKnowledge(
         # FP16 only halves the file, because floating point is computed in FP16 anyway. Low-bit weights in the
         # runtime's own operator stay on the CPU (measured).
         methods=(
-            wanted_by_provider("static-qnn", "8-bit as Qualcomm's NPU takes it", takes=TYPES | QUANTIZED, **_RULES),
+            wanted_by_provider(
+                "static-qnn", "8-bit in the form that Qualcomm's NPU supports", takes=TYPES | QUANTIZED, **_RULES
+            ),
             wanted_by_provider(
                 "static-qnn-a16w8",
                 "8-bit weights, 16-bit activations for Qualcomm's NPU",

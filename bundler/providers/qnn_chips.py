@@ -90,7 +90,7 @@ def check_chips(options: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     problems = list(_check_models(split_list(models)))
     yield from problems
     if architectures is None:
-        yield "soc_model", f"needs the architecture beside it: {_architecture_hint(find_chips(models))}"
+        yield "soc_model", f"requires the architecture as well: {_architecture_hint(find_chips(models))}"
     elif not problems:
         yield from _check_pairs(split_list(models), split_list(architectures))
 
@@ -109,7 +109,7 @@ def _check_architectures(architectures: Sequence[str]) -> Iterator[tuple[str, st
     for architecture in [item for item in dict.fromkeys(architectures) if item not in numbers][:_MOST_TOLD]:
         bare = architecture.lower().removeprefix("v")
         meant = f'; write "{bare}"' if bare in numbers else ""
-        yield "htp_arch", f"{architecture[:40]!r} is no known architecture (known: {known}){meant}"
+        yield "htp_arch", f"{architecture[:40]!r} is not a known architecture (known: {known}){meant}"
 
 
 def _check_pairs(models: Sequence[str], architectures: Sequence[str]) -> Iterator[tuple[str, str]]:
@@ -117,7 +117,7 @@ def _check_pairs(models: Sequence[str], architectures: Sequence[str]) -> Iterato
         lengths = f"{len(models)} in `soc_model`, {len(architectures)} here"
         yield (
             "htp_arch",
-            f"needs one architecture for each chip ({lengths}): {_architecture_hint(find_chips(','.join(models)))}",
+            f"requires one architecture for each chip ({lengths}): {_architecture_hint(find_chips(','.join(models)))}",
         )
         return
     for model, architecture in zip(models, architectures, strict=True):
@@ -142,7 +142,7 @@ def _describe_unknown(model: str) -> str:
     chip = (_BY_NUMBER.get(close[0]) or _BY_PART[close[0]]) if close else None
     meant = f"; did you mean {chip.number} ({_name(chip)})?" if chip else ""
     known = ", ".join(f"{chip.number} {chip.title}" for chip in CHIPS)
-    return f"{model[:40]!r} is no known chip (known: {known}){meant}"
+    return f"{model[:40]!r} is not a known chip (known: {known}){meant}"
 
 
 def _architecture_hint(chips: Sequence[Chip]) -> str:

@@ -36,8 +36,8 @@ def find_provider(name: str) -> ProviderKnowledge:
     knowledge = entry.load()
     if not isinstance(knowledge, ProviderKnowledge):
         raise EnvironmentMissingError(
-            f"the entry point {GROUP}:{name} ({entry.value}) is no ProviderKnowledge",
-            hint="ask the maker of that package",
+            f"the entry point {GROUP}:{name} ({entry.value}) is not a ProviderKnowledge",
+            hint="report this to the author of that package",
         )
     return knowledge
 

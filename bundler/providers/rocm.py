@@ -23,11 +23,14 @@ PROVIDER = ProviderKnowledge(
             text("gpu_external_alloc", "Allocator of the application.", default="0", decided=ADDRESS),
             text("gpu_external_empty_cache", "Cache of the application's allocator.", default="0", decided=ADDRESS),
             text("gpu_external_free", "Allocator of the application.", default="0", decided=ADDRESS),
-            whole("gpu_mem_limit", "Most bytes of the GPU's memory arena.", default="all"),
+            whole("gpu_mem_limit", "Maximum size of the GPU's memory arena, in bytes.", default="all"),
             flag("miopen_conv_exhaustive_search", "Try all kernels of convolutions at the first run."),
-            flag("miopen_conv_use_max_workspace", "Let convolutions take as much memory as they like.", default="1"),
+            flag("miopen_conv_use_max_workspace", "Let convolutions use unlimited memory.", default="1"),
             flag("tunable_op_enable", "Use what tuning has found."),
-            whole("tunable_op_max_tuning_duration_ms", "Most milliseconds of tuning one operator; 0 is no limit."),
+            whole(
+                "tunable_op_max_tuning_duration_ms",
+                "Time limit for tuning one operator, in milliseconds; 0 is no limit.",
+            ),
             flag("tunable_op_tuning_enable", "Tune operators while running."),
         ),
         replaced={

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bundler.providers.knowledge import OptionRule
 
-ADDRESS = "it is an address in a running program, which no profile can know"
+ADDRESS = "it is an address in a running program, which a profile cannot know"
 BUILDING_PATH = "it names a file of one machine, and a bundle is opened on another"
 DEBUGGING = "it writes files for debugging into the device's working folder"
 LEGACY_CONTEXT = '`session_config."ep.context_…"` took its place, and bundler sets those itself'
@@ -37,7 +37,7 @@ def whole(
 HERE = flag("here", "Compile on the building machine; otherwise the device does, at install or first start.")
 """The row that every compiler's table begins with. Without it the compiler's own default holds."""
 
-EMBED = flag("embed", "Put what was compiled into the model's file, in place of a file beside it.")
+EMBED = flag("embed", "Put the compiled part into the model's file instead of a separate file.")
 
 
 STREAM = (
@@ -50,9 +50,9 @@ STREAM = (
 def shape_ranges(least: str, best: str, greatest: str) -> tuple[OptionRule, ...]:
     """The options, by their keys, for ranges of input shapes."""
     return (
-        text(least, "Least shapes: `input:1x3x224x224`, with commas."),
-        text(best, "Shapes that are tuned for, the same way."),
-        text(greatest, "Greatest shapes, the same way."),
+        text(least, "Smallest shapes: `input:1x3x224x224`, separated by commas."),
+        text(best, "Shapes to tune for, in the same form."),
+        text(greatest, "Largest shapes, in the same form."),
     )
 
 

@@ -11,8 +11,8 @@ from bundler.providers.knowledge import OptionRule
 MOST_THREADS = 1024
 """More than any machine of a target has, and low enough to catch typing errors."""
 
-_BUNDLER_SETS = "`optimization.level` decides it; the session then does what is left to do"
-_FILES = "it writes files into the working folder of whoever opens the bundle; `bundler bench` times it"
+_BUNDLER_SETS = "`optimization.level` decides it, and with it the optimisations of the session"
+_FILES = "it writes files into the current folder of the application; `bundler bench` times a bundle"
 _WRITES = "bundler writes models itself; `optimization.format` chooses the format"
 
 SESSION_OPTIONS: tuple[OptionRule, ...] = (
@@ -86,7 +86,7 @@ SESSION_OPTIONS: tuple[OptionRule, ...] = (
         least=-1,
         most=4,
         default="-1",
-        meaning="Least severity that is logged: 0 verbose to 4 fatal; -1 is the process's own setting.",
+        meaning="Minimum severity of log messages: 0 verbose to 4 fatal; -1 is the setting of the process.",
     ),
     OptionRule(
         key="log_verbosity_level",

@@ -69,7 +69,7 @@ _NUMERICS = (
     _flag("session.enable_dq_matmulnbits_fusion", "Fuse DQ and MatMul into MatMulNBits."),
     _count(
         "session.qdq_matmulnbits_accuracy_level",
-        "Least precision of MatMulNBits made from DQ and MatMul: 0 unset, 1 float32, 2 float16, 3 bfloat16, 4 int8.",
+        "Minimum precision of MatMulNBits made from DQ and MatMul: 0 unset, 1 float32, 2 float16, 3 bfloat16, 4 int8.",
         default="4",
         most=4,
     ),
@@ -93,13 +93,13 @@ _GRAPH = (
     _flag("session.disable_aot_function_inlining", "Do not inline model functions before optimisation."),
     _count(
         "session.function_expansion_node_limit",
-        f"Most nodes that inlining functions may make {_NAME}.",
+        f"Maximum number of nodes that inlining of functions may add {_NAME}.",
         default="",
         least=1,
     ),
     _count(
         "session.function_expansion_byte_limit",
-        f"Most bytes that inlining functions may make {_NAME}.",
+        f"Maximum number of bytes that inlining of functions may add {_NAME}.",
         default="",
         least=1,
     ),
@@ -218,7 +218,7 @@ _WRITING = (
         kind="integer",
         least=0,
         default="",
-        meaning="Least size of weights that are saved outside the model.",
+        meaning="Minimum size of weights that are saved outside the model.",
         decided=_FORMAT,
     ),
     _flag("session.save_external_prepacked_constant_initializers", "Save repacked weights too.", decided=_FORMAT),

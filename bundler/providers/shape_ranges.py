@@ -21,7 +21,7 @@ def parse_shapes(text: str) -> Shapes:
     for entry in (part.strip() for part in re.split("[,;]", text) if part.strip()):
         match = _ENTRY.fullmatch(entry)
         if match is None:
-            raise ValueError(f"wants `input:1x3x224x224`, with commas between inputs, got {entry[:60]!r}")
+            raise ValueError(f"expected `input:1x3x224x224`, separated by commas, got {entry[:60]!r}")
         name = entry[: match.start(1) - 1]
         found.setdefault(name, []).append(tuple(int(size) for size in match[1].split("x")))
     return found

@@ -35,7 +35,7 @@ from bundler.providers.rules import (
 from bundler.providers.shape_ranges import check_ranges
 
 _CACHE = "the device's own folder for engines is chosen there, by `prewarm`"
-_TABLE = "`precision.method` quantises the model itself, which needs no table of ranges beside it"
+_TABLE = "`precision.method` quantises the model itself, which needs no separate table of ranges"
 _SHAPES = ("trt_profile_min_shapes", "trt_profile_opt_shapes", "trt_profile_max_shapes")
 
 _BUILDING = (
@@ -43,13 +43,18 @@ _BUILDING = (
     whole("trt_max_workspace_size", "Bytes that building and running may take for scratch; 0 is all of the GPU's."),
     whole("trt_builder_optimization_level", "How hard building looks for faster kernels.", default="3", most=5),
     whole("trt_max_partition_iterations", "Attempts to split the graph.", default="1000", least=1),
-    whole("trt_min_subgraph_size", "Least nodes of a part that is assigned to the provider.", default="1", least=1),
-    whole("trt_auxiliary_streams", "Streams beside the first; -1 is TensorRT's choice.", default="-1", least=-1),
-    text("trt_op_types_to_exclude", "Operator types that are left to others, with commas."),
+    whole(
+        "trt_min_subgraph_size",
+        "Minimum number of nodes of a part that is assigned to the provider.",
+        default="1",
+        least=1,
+    ),
+    whole("trt_auxiliary_streams", "Additional streams; -1 is TensorRT's choice.", default="-1", least=-1),
+    text("trt_op_types_to_exclude", "Operator types for other providers, separated by commas."),
     text("trt_tactic_sources", "Libraries of kernels: `-CUDNN,+CUBLAS`."),
     text("trt_preview_features", "Features that are not final, with commas."),
-    flag("trt_build_heuristics_enable", "Choose kernels by rule in place of timing."),
-    flag("trt_sparsity_enable", "Use weights of which two in four are zero."),
+    flag("trt_build_heuristics_enable", "Choose kernels by rule instead of timing."),
+    flag("trt_sparsity_enable", "Use weights with two zeros in every four values."),
     flag("trt_force_sequential_engine_build", "Build one engine after the other on several GPUs."),
     flag("trt_engine_hw_compatible", "Build engines that also run on other GPUs from Ampere on, more slowly."),
     flag("trt_detailed_build_log", "Log each step of building, with its time."),
@@ -65,7 +70,7 @@ _NUMBERS = (
 )
 
 _ACCELERATOR = (
-    flag("trt_dla_enable", "Run what can on the deep learning accelerator of a Jetson."),
+    flag("trt_dla_enable", "Run supported parts on the deep learning accelerator of a Jetson."),
     whole("trt_dla_core", "Which of its cores."),
 )
 
@@ -75,7 +80,7 @@ _RUNNING = (
     flag("trt_context_memory_sharing_enable", "Let the engines of a model share their scratch memory."),
     *STREAM,
     flag("trt_load_user_initializer", "Read weights from the program's memory.", decided=ADDRESS),
-    text("trt_extra_plugin_lib_paths", "Libraries with operators of your own.", decided=BUILDING_PATH),
+    text("trt_extra_plugin_lib_paths", "Libraries with custom operators.", decided=BUILDING_PATH),
     flag("trt_dump_subgraphs", "Write the graphs that were assigned to the provider.", decided=DEBUGGING),
 )
 
@@ -84,7 +89,7 @@ _KEEPING = (
     text("trt_engine_cache_path", "That folder.", decided=_CACHE),
     text("trt_engine_cache_prefix", "Start of the engines' names.", decided=_CACHE),
     flag("trt_timing_cache_enable", "Keep how long kernels took.", decided=_CACHE),
-    text("trt_timing_cache_path", "Folder for that; left out, the engines'.", decided=_CACHE),
+    text("trt_timing_cache_path", "Folder for them; default: the folder of the engines.", decided=_CACHE),
     flag("trt_force_timing_cache", "Use times of another GPU of the same kind.", decided=_CACHE),
     flag("trt_weight_stripped_engine_enable", "Keep engines without their weights.", decided=_CACHE),
     text("trt_onnx_model_folder_path", "Folder of the model whose weights complete an engine.", decided=_CACHE),
@@ -172,7 +177,7 @@ PROVIDER = ProviderKnowledge(
         methods=(
             wanted_by_provider(
                 "static-tensorrt",
-                "8-bit as TensorRT takes it",
+                "8-bit in the form that TensorRT supports",
                 takes=QUANTIZED,
                 activation_type="int8",
                 weight_type="int8",

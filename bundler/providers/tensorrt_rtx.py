@@ -52,14 +52,14 @@ _MEMORY = (
         "nv_weight_streaming_budget", "Weights that stay on the GPU: 0 all, -1 its choice, `512M`, `50%`.", default="0"
     ),
     flag("nv_use_sync_gpu_allocator", "Take memory by `cudaMalloc`, where the asynchronous way is unreliable."),
-    flag("nv_persistent_context_memory", "Keep scratch memory between runs, in place of taking it for each."),
+    flag("nv_persistent_context_memory", "Keep scratch memory between runs instead of allocating it for each run."),
 )
 
 _RUNNING = (
     *shape_ranges(*_SHAPES),
     flag("nv_multi_profile_enable", "Several ranges of shapes in one session."),
     flag("enable_cuda_graph", "Record the first run and replay it after; fixed shapes."),
-    text("nv_op_types_to_exclude", "Operator types that are left to others, with commas."),
+    text("nv_op_types_to_exclude", "Operator types for other providers, separated by commas."),
     whole("nv_multi_rotary_cache_concat_offset", "Token from which on a language model's long rotary cache is used."),
     *STREAM,
     text("user_aux_stream_array", "More such streams.", default="0", decided=ADDRESS),
@@ -68,7 +68,7 @@ _RUNNING = (
 )
 
 _KEEPING = (
-    text("nv_runtime_cache_path", "Folder for kernels.", decided="`prewarm` chooses the device's folder"),
+    text("nv_runtime_cache_path", "Folder for kernels.", decided="`prewarm` chooses the folder on the device"),
     text("nv_target_sm", "GPU that is built for.", decided=_TARGET),
     flag("nv_use_external_data_initializer", "Take weights from the program.", decided=ADDRESS),
     flag(
@@ -85,7 +85,10 @@ def _check(options: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     yield from check_ranges(options, _SHAPES)
     budget = options.get("nv_weight_streaming_budget", "0")
     if not _BUDGET.fullmatch(budget):
-        yield "nv_weight_streaming_budget", f"wants 0, -1, bytes as `512M`, or a share as `50%`, got {budget[:40]!r}"
+        yield (
+            "nv_weight_streaming_budget",
+            f"expected 0, -1, bytes such as `512M`, or a share such as `50%`, got {budget[:40]!r}",
+        )
     if is_set(options.get("nv_enable_profiling", "0")) and is_set(options.get("enable_cuda_graph", "0")):
         yield "nv_enable_profiling", "turns `enable_cuda_graph` off; choose one"
 
@@ -96,12 +99,12 @@ def _check_compile(settings: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     if not asked and is_set(settings.get(HERE.key, "1")):
         yield (
             key,
-            f"is missing: which GPUs shall engines be built for ({known})? Or leave it to the device: here = false",
+            f"is missing: name the GPUs that engines are built for ({known}), or compile on the device: here = false",
         )
     for item in [item for item in dict.fromkeys(asked) if item not in COMPUTE_CAPABILITIES][:3]:
         near = [one for one in COMPUTE_CAPABILITIES if _digits(one) == _digits(item)]
         meant = f'; write "{near[0]}"' if near else ""
-        yield key, f"{item[:40]!r} is no GPU that engines can be built for (known: {known}){meant}"
+        yield key, f"{item[:40]!r} is not a GPU that engines can be built for (known: {known}){meant}"
 
 
 def _digits(capability: str) -> str:
@@ -174,7 +177,7 @@ PROVIDER = ProviderKnowledge(
         options=(
             HERE,
             text("compute_capabilities", f"GPUs that are built for, with commas: {', '.join(COMPUTE_CAPABILITIES)}."),
-            flag("half", "Insist on half precision: a model that has none fails."),
+            flag("half", "Require half precision: a model without half precision fails."),
             EMBED,
         ),
         through_plugin=False,

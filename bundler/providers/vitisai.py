@@ -18,7 +18,7 @@ from bundler.providers.knowledge import (
 )
 from bundler.providers.rules import choice, text
 
-_LOADER = "the loader gives it a folder of its own, which `prewarm` fills"
+_LOADER = "the loader gives it a separate folder, which `prewarm` fills"
 
 PROVIDER = ProviderKnowledge(
     name="vitisai",
@@ -30,17 +30,19 @@ PROVIDER = ProviderKnowledge(
             text("cache_dir", "Folder of compiled models.", default="a temporary folder", decided=_LOADER),
             text("cache_key", "Folder of this model in it.", default="the model's MD5", decided=_LOADER),
             text("config_file", "File of compiler settings on the device, for models in bfloat16."),
-            text("encryptionKey", "Key of an encrypted compiled model.", decided="a key in a bundle is no secret"),
+            text(
+                "encryptionKey", "Key of an encrypted compiled model.", decided="a key in a bundle would not be secret"
+            ),
             choice(
-                "log_level", ("info", "warning", "error", "fatal"), "Least severity that is logged.", default="error"
+                "log_level", ("info", "warning", "error", "fatal"), "Minimum severity of log messages.", default="error"
             ),
             choice(
                 "target",
                 ("X1", "X2"),
-                "Compiler of eight-bit models: X2 for Strix, Krackan and newer, X1 for Phoenix and Hawk Point, too.",
+                "Compiler of 8-bit models: X2 for Strix, Krackan and newer, X1 also for Phoenix and Hawk Point.",
                 default="X2",
             ),
-            text("xclbin", "File on the device that configures the NPU, for eight-bit models of older releases."),
+            text("xclbin", "File on the device that configures the NPU, for 8-bit models of older releases."),
         ),
         replaced={
             "encryption_key": "`encryptionKey`, which is not for a bundle",

@@ -20,7 +20,7 @@ from bundler.providers.knowledge import (
 from bundler.providers.rules import ADDRESS, choice, flag, is_set, text, whole
 
 _MODES = ("disabled", "lazyRelease", "simple", "bucket")
-_UNKNOWN = "its library names it, but no documentation says what it takes"
+_UNKNOWN = "its library names it, but its values are not documented"
 
 
 def _cache(key: str, of: str, default: str) -> OptionRule:
@@ -39,12 +39,12 @@ _OPTIONS = (
     text("forceCpuNodeNames", "Names of nodes that stay on the CPU, one a line."),
     text("kvCacheQuantizationBits", "Bits of a language model's cache.", decided=_UNKNOWN),
     text("maxNumPendingDispatches", "Commands that are collected before the GPU gets them.", decided=_UNKNOWN),
-    whole("maxStorageBufferBindingSize", "Most bytes of one buffer; 0 is the adapter's own limit."),
+    whole("maxStorageBufferBindingSize", "Maximum size of one buffer in bytes; 0 is the limit of the adapter."),
     whole("multiRotaryCacheConcatOffset", "Offset in the joined caches of long and short rotary embeddings."),
     choice(
         "powerPreference",
         ("high-performance", "low-power"),
-        "Which GPU where there are two.",
+        "Which of two GPUs to use.",
         default="high-performance",
     ),
     choice("preferredLayout", ("NCHW", "NHWC"), "Memory layout of convolutions and their like.", default="NHWC"),
@@ -113,7 +113,7 @@ PROVIDER = ProviderKnowledge(
                 source="package index: 1.27.0 is the newest; a runtime with the provider built in",
             ),
         ),
-        instead="runtime.plugins with onnxruntime-ep-webgpu beside onnxruntime 1.24.4 or later",
+        instead="runtime.plugins with onnxruntime-ep-webgpu and onnxruntime 1.24.4 or later",
         needs=(
             NeedRule(
                 what="a Vulkan loader and the GPU's driver for it",

@@ -44,8 +44,8 @@ def _is_too_large(error: BaseException) -> bool:
 def _too_large_error(doing: str) -> StageError:
     return StageError(
         f"a file exceeded the size limit of this process: {doing} failed",
-        hint="a process may write files of nine tenths of what is free on the cache's disk, and no more than the "
-        "shell allows (`ulimit -f`): free some space, or put the cache on another disk with BUNDLER_CACHE",
+        hint="the limit is 90% of the free space on the cache's disk, or `ulimit -f` if lower: free some space, or "
+        "put the cache on another disk with BUNDLER_CACHE",
     )
 
 

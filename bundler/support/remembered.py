@@ -90,7 +90,7 @@ def read_bounded(path: Path, limit: int = MAX_BYTES) -> bytes:
     flags = os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
     with os.fdopen(os.open(path, flags), "rb") as stream:
         if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
-            raise OSError(f"{path} is no regular file")
+            raise OSError(f"{path} is not a regular file")
         data = stream.read(limit + 1)
     if len(data) > limit:
         raise OSError(f"{path} is larger than {limit} bytes")

@@ -82,11 +82,11 @@ def _load_toolchain(name: str) -> Toolchain:
     if point is None:
         known = ", ".join(registered_names(GROUP)) or "none"
         raise EnvironmentMissingError(
-            f"no toolchain is named {name!r}", hint=f"install the package that brings it; installed here: {known}"
+            f"no toolchain is named {name!r}", hint=f"install the package that provides it; installed here: {known}"
         )
     toolchain = point.load()
     if not isinstance(toolchain, Toolchain) or toolchain.name != name or not toolchain.questions:
-        raise DefectError(f"the entry point of toolchain {name!r} is no Toolchain of that name that can be asked")
+        raise DefectError(f"the entry point of toolchain {name!r} is not a Toolchain of that name with questions")
     return toolchain
 
 

@@ -75,7 +75,7 @@ def test_where_it_cannot_be_had_nothing_runs(
     )
     for command in (*runs, ("targets", "recommend", model)):
         answer = without.run(*command, "--sandbox").expect(MISSING)
-        assert "no sandbox is available on this machine" in answer.err
+        assert "--sandbox is not available on this machine" in answer.err
         assert "hint: install bubblewrap" in answer.err
     monkeypatch.setenv("BUNDLER_SANDBOX", "1")
     without.run("inspect", model).expect(MISSING)

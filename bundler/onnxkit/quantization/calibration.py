@@ -179,7 +179,7 @@ def not_finite(names: tuple[str, ...]) -> StageError:
     """The error for tensors without a finite range."""
     hint = "keep the nodes around these tensors in floating point (`exclude_nodes`), or check the samples"
     details = limit_lines([f"tensor {name!r}" for name in names], _MAX_NAMED)
-    return StageError("values that are not finite occurred during calibration", details=details, hint=hint)
+    return StageError("non-finite values occurred during calibration", details=details, hint=hint)
 
 
 def _again(histograms: Histograms, samples: GoldenSet, activations: Any) -> Iterable[dict[str, Any]]:

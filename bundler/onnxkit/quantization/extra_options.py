@@ -34,7 +34,7 @@ def check_extra(extra: Mapping[str, Any], *, static: bool) -> dict[str, Any]:
     known = _BOTH | _STATIC if static else _BOTH
     for name in extra:
         if name in _UNSUPPORTED:
-            raise StageError(f"the option {name} is not supported: {_UNSUPPORTED[name]}", hint=f"leave {name} out")
+            raise StageError(f"the option {name} is not supported: {_UNSUPPORTED[name]}", hint=f"remove {name}")
         if name not in known:
             close = difflib.get_close_matches(name, sorted(known), n=1)
             hint = f"did you mean {close[0]!r}?" if close else f"use one of {', '.join(sorted(known))}"

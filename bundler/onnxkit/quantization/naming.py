@@ -51,7 +51,7 @@ class Resolver:
         nodes = [node for node in iterate_nodes(self.source) if node.name == name]
         heirs = self._successors(nodes)
         if not heirs:
-            hint = "leave the name out, or set `preprocess` to false"
+            hint = "remove the name, or set `preprocess` to false"
             details = ("the preparation before quantisation removed it and its successors",)
             raise StageError(f"the excluded node {name!r} no longer exists", details=details, hint=hint)
         return heirs

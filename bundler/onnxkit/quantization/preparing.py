@@ -135,7 +135,7 @@ _FALLBACKS: Final = {
     "merged": "the quantisation pre-process ran with conflicting symbolic dimensions merged",
     "unmerged shapes": "the quantisation pre-process ran without symbolic shape inference, which fails on this model",
     "shapes only": "the quantisation pre-process only inferred shapes: the rest of it does not support this model",
-    "none": "the quantisation pre-process does not support this model; it was quantised without",
+    "none": "the quantisation pre-process does not support this model; the model was quantised without it",
 }
 
 

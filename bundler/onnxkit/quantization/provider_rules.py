@@ -28,5 +28,5 @@ def find_rules(name: str) -> ProviderRules:
         module = importlib.import_module(f"{_PACKAGE}.{name}" if _NAME.fullmatch(name) else "")
         return ProviderRules(getattr(module, f"get_{name}_qdq_config"), getattr(module, f"{name}_preprocess_model"))
     except (ImportError, AttributeError, ValueError) as error:
-        hint = "leave `rules` out, or name a module of onnxruntime.quantization.execution_providers"
+        hint = "remove `rules`, or name a module of onnxruntime.quantization.execution_providers"
         raise StageError(f"ONNX Runtime has no own quantisation rules for {name[:40]!r}", hint=hint) from error

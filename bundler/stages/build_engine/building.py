@@ -138,13 +138,14 @@ def _explain(text: str) -> str:
 def _unbuildable(lines: Sequence[str], devices: tuple[str, ...]) -> StageError:
     narrow = any(_NARROW.search(line) for line in lines)
     hint = (
-        "it treats dimensions with one name as equal: fix them (--dim NAME=SIZE, --shape INPUT=SIZES), or compile on "
+        "it treats dimensions of the same name as equal: fix them (--dim NAME=SIZE, --shape INPUT=SIZES), or compile "
+        "on "
         "the device: compile = { here = false }"
         if any(_TIED in line for line in lines)
         else "on GPUs of compute capability 7.5 it multiplies matrices in half precision only: convert the model "
-        "(--set precision.method=fp16), or leave 7.5 out"
+        "(--set precision.method=fp16), or remove 7.5"
         if narrow
-        else "build for fewer devices, or compile on the device: compile = { here = false }"
+        else "build for fewer GPUs, or compile on the device: compile = { here = false }"
     )
     return StageError(
         f"TensorRT for RTX cannot build an engine of this model for {', '.join(devices)}",

@@ -48,7 +48,7 @@ def _find_problems(inputs: list[Any], shapes: Shapes) -> Iterator[str]:
         elif tensor.is_shape_tensor:
             yield f"the values of {tensor.name!r} are shapes: give the smallest, typical and largest values"
         elif _is_dynamic(tensor):
-            yield f"{tensor.name!r} is {_describe(tensor)}, and has no shapes"
+            yield f"{tensor.name!r} is {_describe(tensor)}, which has no shapes"
 
 
 def _fit(tensor: Any, given: tuple[tuple[int, ...], ...]) -> Iterator[str]:

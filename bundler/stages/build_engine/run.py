@@ -96,8 +96,8 @@ def _note_repeatable(built: Built) -> tuple[Note, ...]:
     if built.repeatable or not built.profiles:
         return ()
     text = (
-        "TensorRT for RTX does not build this model with dynamic shapes reproducibly: building it again gives "
-        "an engine with other bytes that computes the same"
+        "TensorRT for RTX does not build this model with dynamic shapes reproducibly: a second build gives an "
+        "engine with different bytes that computes the same"
     )
     return (Note(text=text, level="warning"),)
 

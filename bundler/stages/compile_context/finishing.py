@@ -21,9 +21,7 @@ from bundler.onnxkit.structure import integer_attribute, iterate_graphs, iterate
 
 _STATEMENT: Final = "ep_compatibility_info."
 _FILE, _EMBEDDED, _SOURCE, _SDK = "ep_cache_context", "embed_mode", "source", "ep_sdk_version"
-_HINT: Final = (
-    "a defect of the provider's compiler, or an incompatible version of it: `bundler doctor` shows the versions"
-)
+_HINT: Final = "the provider's compiler is defective or of an incompatible version: `bundler doctor` shows the versions"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,7 +107,7 @@ def write_canonical(model: ModelProto, before: ModelProto, path: Path) -> None:
     try:
         path.write_bytes(model.SerializeToString(deterministic=True))
     except (EncodeError, ValueError) as cause:
-        hint = "store the compiled part in a file beside the model (`embed = false`)"
+        hint = "store the compiled part in a file next to the model (`embed = false`)"
         raise StageError("the compiled model has more than 2 GB, which its format cannot hold", hint=hint) from cause
 
 

@@ -35,7 +35,7 @@ from bundler.stages.compile_context.spec import Options
 
 ENTRY: Final = "model.onnx"
 PARTNER: Final = "partner.onnx"
-_CRASH_HINT: Final = "a defect in the compiler; exclude part of the model, or compile on the device"
+_CRASH_HINT: Final = "the compiler is defective: exclude part of the model, or compile on the device"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -108,7 +108,7 @@ def _check(model: ModelProto, options: Options, inputs: Mapping[str, Path]) -> N
     narrow = [name for name, number in ONNX_TYPES.items() if has_type(model, number)]
     opset = standard_opset(model)
     if quantized:
-        hint = "give the float model: choose either 16-bit floats or int8, not both"
+        hint = "give the float model: 16-bit floats cannot be used with int8"
         raise StageError("the model is quantised already", details=(f"it has {', '.join(quantized)}",), hint=hint)
     if not any(tensor.data_type == TensorProto.FLOAT for tensor in iterate_tensors(model)):
         what = f"it is in {' and '.join(narrow)} already" if narrow else "it has no 32-bit float"
@@ -124,7 +124,7 @@ def _check(model: ModelProto, options: Options, inputs: Mapping[str, Path]) -> N
     if options.search and "samples" not in inputs:
         raise StageError("the search requires samples", hint="give real inputs (`--calibration`)")
     if options.search and (not options.gate or options.scope == "weights" or options.type != "float16"):
-        raise StageError("the search is for whole float16 models and requires a gate", hint="leave `search` out")
+        raise StageError("the search is for whole float16 models and requires a gate", hint="remove `search`")
 
 
 @dataclass(slots=True)
@@ -272,8 +272,8 @@ class _Job:
         )
         kept, operators = self._labels(self.out_of_range), sorted(self.kept_operators)
         others = (
-            (kept, f"kept in 32 bits, for their weights are out of the range of {kind}: {_list(kept)}"),
-            (operators, f"kept in 32 bits, for they have no {kind} form: {_list(operators)}"),
+            (kept, f"kept in 32 bits, because their weights are out of the range of {kind}: {_list(kept)}"),
+            (operators, f"kept in 32 bits, because they have no {kind} form: {_list(operators)}"),
         )
         return (
             *(Note(text=text, level="warning") for applies, text in warnings if applies),

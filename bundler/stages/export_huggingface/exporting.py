@@ -44,7 +44,7 @@ def export_model(loaded: Loaded, config: Any, opset: int, target: Path, folder: 
     low, high = OPSETS
     if opset and not low <= opset <= high:
         raise UsageError(
-            f"the exporter supports opset {low} to {high}, not {opset}", hint="leave the opset out, or change it"
+            f"the exporter supports opset {low} to {high}, not {opset}", hint="remove the opset, or change it"
         )
     chosen = opset or int(config.DEFAULT_ONNX_OPSET)
     torch.manual_seed(0)

@@ -105,10 +105,14 @@ def _notes(folder: ModelFolder, facts: dict[str, Any]) -> tuple[Note, ...]:
     shown = f"exported {facts['architecture']} for {facts['task']} at opset {facts['opset']}"
     notes = [Note(text=f"{shown}; its outputs equal PyTorch's to within {worst:.1e} of the range")]
     if folder.pooled:
-        text = "a pipeline of sentence-transformers: pooling and later parts must be done by the application"
+        text = "a pipeline of sentence-transformers: the application must do the pooling and the later parts"
         notes.append(Note(text=f"{text}, which receives the model's own outputs", level="warning"))
     if facts["unused"]:
         notes.append(Note(text=f"{facts['unused']} weights of the checkpoint are for other tasks and are not exported"))
     if folder.preprocessing:
-        notes.append(Note(text=f"the application requires from the model's folder: {', '.join(folder.preprocessing)}"))
+        notes.append(
+            Note(
+                text=f"the application also needs these files of the model's folder: {', '.join(folder.preprocessing)}"
+            )
+        )
     return tuple(notes)

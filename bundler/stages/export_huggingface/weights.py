@@ -36,7 +36,7 @@ def find_weights(folder: Path) -> tuple[str, ...]:
         raise ModelError(f"{index.name} is not a list of weights", hint=_DOWNLOAD_AGAIN) from error
     for name in parts:
         if Path(name).name != name or not name.endswith(".safetensors"):
-            raise ModelError(f"{index.name} names {ascii(name)[:120]}, which is not a safetensors file beside it")
+            raise ModelError(f"{index.name} names {ascii(name)[:120]}, which is not a safetensors file next to it")
     missing = [name for name in parts if not (folder / name).is_file()]
     if missing or not parts:
         raise ModelError(f"{len(missing)} of {len(parts)} weight files are missing", details=tuple(missing[:10]))

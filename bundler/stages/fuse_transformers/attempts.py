@@ -70,7 +70,7 @@ def list_candidates(subject: Subject) -> tuple[Candidate, ...]:
     if options.model_type != "auto":
         return (Candidate(model_type=options.model_type, reason="named by the caller"),)
     if not count_attentions(subject.structure):
-        hint = "leave fusion out for this model, or name its model_type"
+        hint = "disable fusion for this model, or name its model_type"
         details = _fused_before(subject.structure)
         raise StageError("nothing was fused: the model has no unfused attention", details=details, hint=hint)
     known = TOOLS_MODEL_TYPES if options.backend == "onnxruntime-tools" else tuple(MODEL_TYPES)
@@ -111,7 +111,7 @@ def choose_best(attempts: Iterable[Attempt], subject: Subject) -> tuple[Attempt,
     if best.fused and best.model is not None:
         return best, best.model
     lines = tuple(f"as {item.choice.model_type}: {item.problem or 'no pattern matched'}" for item in tried)
-    hint = "leave fusion out for this model, or name its model_type, heads and hidden_size"
+    hint = "disable fusion for this model, or name its model_type, heads and hidden_size"
     if subject.options.backend == "onnxruntime-tools":
         hint = "onnxruntime-tools supports models of 2021 (opset 12 and fixed shapes); use the backend `onnxruntime`"
     details = (*lines, *_fused_before(subject.structure))

@@ -61,10 +61,10 @@ def _fuse_with_runtime(model: ModelProto, choice: Choice, options: Options, disa
 
 def _pack(fused: Any) -> None:
     if not hasattr(fused, "convert_to_packing_mode"):
-        raise StageError("only BERT-class encoders can be packed", hint="leave out `packed`")
+        raise StageError("only BERT-class encoders can be packed", hint="remove `packed`")
     fused.convert_to_packing_mode(True)
     if not any(node.op_type.startswith("Packed") for node in fused.model.graph.node):
-        hint = "packing requires fused attention with one mask for all layers; leave out `packed`"
+        hint = "packing requires fused attention with one mask for all layers; remove `packed`"
         raise StageError("no attention could be packed", hint=hint)
 
 

@@ -81,7 +81,7 @@ def _location_problem(location: str, folder: Path) -> str | None:
 def _file_problem(location: str, folder: Path) -> str | None:
     path = folder / location
     if path.is_symlink() or not real_path(path).is_relative_to(real_path(folder)):
-        return f"{location!r} is a symbolic link, or below one, which the ONNX format forbids"
+        return f"{location!r} is a symbolic link, or lies behind one, which the ONNX format forbids"
     if not path.is_file():
         return f"{location!r} is missing"
     if path.stat().st_nlink > 1:

@@ -100,7 +100,7 @@ def _check_outputs(model: ModelProto) -> None:
     twice = tuple(tidy(repr(name)) for name, count in counts.items() if count > 1)
     if twice:
         raise ModelError(
-            "several outputs of the model have the same name", details=twice, hint="give each its own name"
+            "several outputs of the model have the same name", details=twice, hint="give each output a unique name"
         )
 
 

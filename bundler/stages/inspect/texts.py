@@ -42,11 +42,11 @@ def read_metadata(model: ModelProto) -> dict[str, str]:
             raise _refuse_metadata("a value of the model's metadata is not UTF-8", f"the key is {key[:_MAX_SHOWN]!a}")
     for key, count in Counter(key for key, _ in entries).items():
         if count > 1:
-            raise _refuse_metadata("the model's metadata have a key twice", f"the key is {key[:_MAX_SHOWN]!a}")
+            raise _refuse_metadata("the model's metadata have a duplicate key", f"the key is {key[:_MAX_SHOWN]!a}")
     size = metadata_bytes(dict(entries))
     if size > MAX_METADATA_BYTES:
         raise _refuse_metadata(
-            f"the model's metadata have {size:,} bytes, and at most {MAX_METADATA_BYTES:,} are carried into a bundle",
+            f"the model's metadata have {size:,} bytes, and a bundle carries at most {MAX_METADATA_BYTES:,}",
             f"the longest value is that of {max(entries, key=lambda entry: len(entry[1]))[0][:_MAX_SHOWN]!a}",
         )
     return dict(entries)

@@ -23,7 +23,7 @@ COMMAND_SECONDS = 3000.0
 
 SPEC = StageSpec(
     name="measure_metric",
-    title="Measure with your own metric",
+    title="Measure with your metric",
     inputs=("model", "golden", "metric?"),
     produces=None,
     packages=("onnxruntime", "numpy"),

@@ -52,7 +52,7 @@ def resolve_audio(declaration: AudioDeclaration, signature: Signature) -> AudioR
     port = _find_port(declaration, signature)
     shape = port.type.shape or (None, None)
     if not 1 <= len(shape) <= _MAX_AXES or any(isinstance(size, int) and size != 1 for size in shape[:-1]):
-        raise refuse(f"{port.name!r} is {describe_type(port.type)}, and a recording is one row of samples")
+        raise refuse(f"{port.name!r} is {describe_type(port.type)}, and audio is one row of samples")
     fixed = shape[-1] if isinstance(shape[-1], int) else None
     if None not in (fixed, declaration.length) and fixed != declaration.length:
         raise refuse(f"length is {declaration.length}, and {port.name!r} is {describe_type(port.type)}")
@@ -73,10 +73,10 @@ def resolve_audio(declaration: AudioDeclaration, signature: Signature) -> AudioR
 def _find_port(declaration: AudioDeclaration, signature: Signature) -> Port:
     if declaration.input is None:
         ports = [port for port in given_ports(signature, declaration.constants) if is_float_port(port)]
-        return only_port(ports, signature, "input", "a recording")
+        return only_port(ports, signature, "input", "audio")
     port = named_port(signature, declaration.input, "input")
     if not is_float_port(port):
-        raise refuse(f"{port.name!r} is {describe_type(port.type)}, and a recording consists of floating-point numbers")
+        raise refuse(f"{port.name!r} is {describe_type(port.type)}, and audio consists of floating-point numbers")
     return port
 
 

@@ -24,10 +24,10 @@ SUFFIXES: Final = {
 _SYSTEM: Final = frozenset({"thumbs.db", "desktop.ini", "__macosx"})
 """Files that operating systems create in folders; hidden files (`.DS_Store`) are skipped as well."""
 _MAX_LISTED = 5
-_NOUNS: Final = {"images": "pictures", "audio": "recordings", "text": "texts"}
+_NOUNS: Final = {"images": "images", "audio": "audio files", "text": "text files"}
 _HINTS: Final = {
     "images": "supported are JPEG, PNG, WebP, BMP, GIF, TIFF and PNM",
-    "audio": "supported are WAV, FLAC, Ogg and MP3; `ffmpeg -i sound.m4a sound.wav` converts others",
+    "audio": "supported are WAV, FLAC, Ogg and MP3; `ffmpeg -i sound.m4a sound.wav` converts other formats",
     "text": "supported are .txt with one text per line, and .jsonl with one object per line",
 }
 

@@ -55,13 +55,13 @@ def resolve_image(declaration: ImageDeclaration, signature: Signature) -> ImageR
 def _check_shape(port: Port) -> tuple[Dimension, ...]:
     """The sizes of an input for one picture."""
     if not (is_float_port(port) or is_integer_port(port)):
-        raise refuse(f"{port.name!r} is {describe_type(port.type)}, which is not the shape of a picture")
+        raise refuse(f"{port.name!r} is {describe_type(port.type)}, which is not the shape of an image")
     shape = port.type.shape or (None,) * _RANK
     if len(shape) not in (_RANK - 1, _RANK):
-        raise refuse(f"{port.name!r} is {describe_type(port.type)}, and a picture has three or four axes")
+        raise refuse(f"{port.name!r} is {describe_type(port.type)}, and an image has three or four axes")
     if len(shape) == _RANK and isinstance(shape[0], int) and shape[0] != 1:
         raise refuse(
-            f"{port.name!r} takes {shape[0]} pictures at once",
+            f"{port.name!r} takes {shape[0]} images at once",
             hint="give all inputs by a Python function or .npz files, which can hold that many in one sample",
         )
     return shape
@@ -82,7 +82,7 @@ def _find_port(declaration: ImageDeclaration, signature: Signature) -> Port:
     ports = given_ports(signature, declaration.constants)
     fitting = [port for port in ports if port.type.shape is None or len(port.type.shape) == _RANK]
     floats = [port for port in fitting if is_float_port(port)]
-    return only_port(floats or fitting, signature, "input", "a picture")
+    return only_port(floats or fitting, signature, "input", "an image")
 
 
 def _size(declaration: ImageDeclaration, port: Port, height: Dimension, width: Dimension) -> tuple[int, ...]:
@@ -90,7 +90,7 @@ def _size(declaration: ImageDeclaration, port: Port, height: Dimension, width: D
     if declaration.size is None:
         if None in fixed:
             raise refuse(
-                f"{port.name!r} accepts pictures of any size, and no size is declared",
+                f"{port.name!r} accepts images of any size, and no size is declared",
                 hint="add size = [HEIGHT, WIDTH], or fix the sizes with --dim NAME=SIZE or --shape INPUT=SIZES",
             )
         return tuple(size for size in fixed if size is not None)
@@ -111,6 +111,6 @@ def _for_channels(values: tuple[float, ...], count: int, key: str, default: floa
         return (float(values[0]) if values else default,) * count
     if len(values) != count:
         raise refuse(
-            f"{key} has {len(values)} values, and the picture has {'one channel' if count == 1 else 'three channels'}"
+            f"{key} has {len(values)} values, and the image has {'one channel' if count == 1 else 'three channels'}"
         )
     return tuple(map(float, values))

@@ -57,7 +57,7 @@ def load_image(path: Path, record: ImageRecord) -> np.ndarray:
                 ImageOps.exif_transpose(image, in_place=True)
                 return to_array(_resize(_convert(image, record), record), record)
         except UnidentifiedImageError as error:
-            raise UnreadableError("it is not a picture of a supported format, or it is damaged") from error
+            raise UnreadableError("it is not an image of a supported format, or it is damaged") from error
         except Image.DecompressionBombError as error:
             raise UnreadableError(f"it declares more than {MAX_PIXELS:,} pixels") from error
         except OSError as error:
@@ -72,7 +72,7 @@ def _check(image: Image.Image) -> None:
         raise UnreadableError(f"it declares {width} x {height} pixels, more than {MAX_PIXELS:,}")
     if image.format != "MPO" and getattr(image, "n_frames", 1) > 1:  # MPO: a photograph with a preview beside it
         frames = getattr(image, "n_frames", 1)
-        raise UnreadableError(f"it has {frames} frames, and only single pictures are supported")
+        raise UnreadableError(f"it has {frames} frames, and only single images are supported")
 
 
 def _convert(image: Image.Image, record: ImageRecord) -> Image.Image:

@@ -71,7 +71,7 @@ def _open_synthetic(path: Path, structure: ModelProto, signature: Signature, opt
     ranges = find_ranges(signature, options.ranges)
     model = SeededModel(session=session, structure=structure, signature=signature, lanes=lanes, ranges=ranges)
     found = make_seeded_set(model, options.seed, options.count, lambda _share, _text: None, least=options.count)
-    text = "the data are synthetic: seeded inputs, not real data; do not ship a model that was calibrated with them"
+    text = "the data are synthetic (seeded inputs): do not ship a model that was calibrated with them"
     return DataSet(
         total=len(found.samples),
         take=taker([sample.name for sample in found.samples], lambda index: found.samples[index].inputs()),

@@ -48,7 +48,7 @@ def open_recording(path: Path) -> Recording:
         return Recording(path=path, rate=sound.samplerate, channels=sound.channels, frames=sound.frames)
 
 
-SUPPORTED: Final = "supported are WAV, FLAC, Ogg and MP3; `ffmpeg -i sound.m4a sound.wav` converts others"
+SUPPORTED: Final = "supported are WAV, FLAC, Ogg and MP3; `ffmpeg -i sound.m4a sound.wav` converts other formats"
 
 
 @contextmanager

@@ -39,7 +39,7 @@ def only_port(ports: Iterable[Port], signature: Signature, key: str, what: str) 
     found = list(ports)
     if len(found) != 1:
         count = "no input" if not found else f"{len(found)} inputs"
-        raise refuse(f"it has {count} that fit {what}; name one with {key}", list_inputs(signature.inputs))
+        raise refuse(f"it has {count} that can be {what}; name one with {key}", list_inputs(signature.inputs))
     return found[0]
 
 

@@ -27,7 +27,8 @@ from bundler.stages.prepare_data.survey import Survey, held_out_digests
 
 _MIN_EVERY = 2
 _MEDIA = (
-    "repair or remove the samples named above: none is skipped silently; docs/preprocessing.md lists what is supported"
+    "repair or remove the samples named above (bundler skips none silently); docs/preprocessing.md lists the "
+    "supported formats"
 )
 _HINTS = {
     "images": _MEDIA,
@@ -109,7 +110,7 @@ def _fitting_samples(
 def _check(written: _Written, options: Options) -> None:
     if not written.entries:
         what = "the one sample is" if written.dropped == 1 else f"all {written.dropped} samples are"
-        hint = "give more calibration data, or data that is not also given by --samples"
+        hint = "give more calibration data, or other data than that of --samples"
         raise UsageError(f"no sample is left for calibration: {what} among those that judge the accuracy", hint=hint)
     if not options.allow_constant:
         written.survey.check_range()

@@ -80,7 +80,7 @@ class Survey:
         """Warnings for unusual samples that can still be used."""
         notes = []
         if self._count > 1 and len(self._digests) == 1:
-            text = f"all {self._count} samples are equal: they count as one"
+            text = f"all {self._count} samples are equal and count as one"
             notes.append(Note(text=text, level="warning"))
         texts = []
         if self._constant:

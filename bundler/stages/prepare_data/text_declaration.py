@@ -25,7 +25,7 @@ def resolve_text(declaration: TextDeclaration, signature: Signature, tool: Any, 
     if fixed is not None and (length != fixed or padding != "max_length"):
         raise refuse(
             f"max_length is {length} and padding {padding}, and {ids.name!r} is {describe_type(ids.type)}",
-            hint=f'leave both out, or set max_length = {fixed} and padding = "max_length"',
+            hint=f'remove both, or set max_length = {fixed} and padding = "max_length"',
         )
     names = [None if port is None else port.name for port in (mask, types)]
     check_filled(signature, {ids.name, *declaration.constants, *(name for name in names if name is not None)})
@@ -79,5 +79,5 @@ def _pad_id(declaration: TextDeclaration, tool: Any) -> int:
     known = (tool.token_to_id(token) for token in _PAD_TOKENS)
     first = next((found for found in known if found is not None), None)
     if first is None:
-        raise refuse("the tokenizer does not say which token is for padding", hint='name it, as in pad_token = "<pad>"')
+        raise refuse("the tokenizer does not name its padding token", hint='name it, as in pad_token = "<pad>"')
     return int(first)

@@ -73,7 +73,7 @@ class _Maker:
             raise UnreadableError("the tokenizer returns no token for it")
         if self._bound is not None and greatest >= self._bound:
             raise UnreadableError(
-                f"it has the token {greatest}, and the model has {self._bound}: is it the model's tokenizer?"
+                f"it has the token {greatest}, and the model has {self._bound} tokens: is it the model's tokenizer?"
             )
         made = {name: _array(encoding, what, dtype, rank) for name, what, dtype, rank in self._inputs}
         return {**made, **self._constants}

@@ -87,11 +87,11 @@ def _check_options(options: Options, model: ModelProto, *, has_samples: bool) ->
         (
             options.algorithm == "hqq" and options.symmetric,
             "HQQ has no symmetric form: it optimises zero points",
-            "leave `symmetric` out, or use algorithm `rtn`",
+            "remove `symmetric`, or use algorithm `rtn`",
         ),
         (
             options.algorithm == "hqq" and options.bits != _FOUR_BITS,
-            "ONNX Runtime has no kernel for 8-bit weights with the zero points of HQQ, which are not integers",
+            "ONNX Runtime has no kernel for 8-bit weights with the fractional zero points of HQQ",
             "use algorithm `rtn`: 8-bit weights lose almost no accuracy",
         ),
         (
@@ -107,12 +107,12 @@ def _check_options(options: Options, model: ModelProto, *, has_samples: bool) ->
         (
             "Gather" in options.operators and (options.algorithm != "rtn" or options.bits != _FOUR_BITS),
             "embedding tables (Gather) can be quantised only to 4 bits, by round-to-nearest",
-            "leave Gather out of `operators`",
+            "remove Gather from `operators`",
         ),
         (
             "Gather" in options.operators and opset < _FOUR_BIT_OPSET,
             f"embedding tables (Gather) become 4-bit tensors, which require opset 21, and the model has opset {opset}",
-            "export the model with opset 21, or leave Gather out of `operators`",
+            "export the model with opset 21, or remove Gather from `operators`",
         ),
     )
     for wrong, message, hint in faults:

@@ -41,7 +41,7 @@ def make_alike(session: onnxruntime.InferenceSession, recorded: GoldenSet, place
     if not samples:
         raise UsageError(
             "no seeded input can replace the samples: each equals one of them, or the model rejects it",
-            hint="ship the samples themselves with --golden samples, or leave --samples out",
+            hint="ship the samples themselves with --golden samples, or remove --samples",
         )
     return samples, first_runs
 
@@ -49,7 +49,7 @@ def make_alike(session: onnxruntime.InferenceSession, recorded: GoldenSet, place
 SEEDED = Weakness(
     kind="synthetic",
     name="",
-    text="the inputs are seeded, within the ranges of the real samples, which judged the build and are not shipped",
+    text="the inputs are seeded, within the ranges of the real samples; these judged the build and do not ship",
 )
 
 

@@ -42,7 +42,7 @@ from bundler.stages.record_golden.renamed import RenamedSession, refuse_old_name
 from bundler.stages.record_golden.spec import Facts, Options
 from bundler.stages.record_golden.streams import describe_large, describe_steps, record_stream, take_state_away
 
-_SYNTHETIC = Note(text="the golden set is synthetic: seeded inputs, not real data (give --samples)", level="warning")
+_SYNTHETIC = Note(text="the golden set is synthetic: seeded inputs, not real data (use --samples)", level="warning")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -228,7 +228,7 @@ def _seeded_inputs(model: SeededModel, options: Options, report: Report) -> _Inp
     except ModelError as error:
         if not (options.dimensions or options.shapes):
             raise
-        hint = f"the model may not run at the sizes that it was fixed to: try others, or {error.hint}"
+        hint = f"the model may not run at its fixed sizes: try other sizes, or {error.hint}"
         raise ModelError(error.message, details=error.details, hint=hint) from error
     samples = [(sample.name, sample.inputs()) for sample in found.samples]
     if options.state:  # all steps of a stream have the sizes of the first
@@ -319,10 +319,10 @@ def _output_notes(unstable: Sequence[str], broken: Sequence[str]) -> tuple[Note,
     notes = []
     if unstable:
         names = ", ".join(map(repr, unstable))
-        text = f"not the same in two runs: {names}; only name, type and shape are compared there"
+        text = f"{names} differs between two runs of the original model; only name, type and shape are compared there"
         notes.append(Note(text=text, level="warning"))
     if broken:
         names = ", ".join(map(repr, broken))
-        text = f"the original model itself outputs NaN or infinity in {names}; the bundle must output the same"
+        text = f"the original model outputs NaN or infinity in {names}; the bundle must output the same"
         notes.append(Note(text=text, level="warning"))
     return tuple(notes)

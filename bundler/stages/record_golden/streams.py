@@ -102,9 +102,9 @@ def _take(link: StateLink, before: Value, after: Value) -> Value:
     if shorter or _drop_axis(one, link.grows) != _drop_axis(other, link.grows):
         hint = "a state keeps its shape: fix the sizes of the other inputs that it follows (--dim, --shape)"
         if link.grows is not None:
-            hint = "a state keeps its shape but for the axis along which it grows, and becomes no shorter there"
+            hint = "a state keeps its shape, except along the axis where it grows; it never becomes shorter there"
         raise UsageError(
-            f"state {link.input!r} has the shape {list(one)}, and {link.output!r} came as {list(other)}", hint=hint
+            f"state {link.input!r} has the shape {list(one)}, and {link.output!r} has {list(other)}", hint=hint
         )
     return after
 
@@ -129,8 +129,8 @@ def _describe_remedy(links: Sequence[StateLink]) -> str:
     if all(link.grows is None for link in links):
         return "all steps of a stream have the state's sizes; check --state, the samples and --dim"
     return (
-        "give real steps with --samples, in which inputs as long as the state (a mask) grow with it; a model that "
-        "needs a state of some length begins with a file (initial=start.npy)"
+        "give real steps with --samples, in which inputs as long as the state (a mask) grow with it; if the model "
+        "needs a state of some length, start from a file (initial=start.npy)"
     )
 
 
@@ -140,7 +140,7 @@ def describe_large(samples: Sequence[tuple[str, Mapping[str, Value]]]) -> Iterat
     if size >= LARGE_STREAM_BYTES:
         text = (
             f"{len(samples)} steps have {size / 1e6:.0f} MB of inputs and states, which ship with the outputs in the "
-            "golden set: shorter first steps make a state that grows smaller"
+            "golden set: with shorter first steps, a growing state is smaller"
         )
         yield Note(text=text, level="warning")
 

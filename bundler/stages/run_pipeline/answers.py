@@ -78,7 +78,7 @@ def compare_answers(first: Any, second: Any, tolerance: Tolerance, place: str = 
     elif _is_number(first) and _is_number(second):
         yield from _compare_numbers(first, second, tolerance, place)
     elif type(first) is not type(second) or first != second:
-        yield Difference(place=place, text=f"{_show(second)} in place of {_show(first)}")
+        yield Difference(place=place, text=f"{_show(second)} instead of {_show(first)}")
 
 
 def _is_number(value: Any) -> bool:
@@ -94,13 +94,13 @@ def _compare_numbers(first: Any, second: Any, tolerance: Tolerance, place: str) 
     size = abs(first - second)
     limit = tolerance.absolute + tolerance.relative * abs(first)
     counts = not (math.isfinite(size) and size <= limit)
-    yield Difference(place=place, text=f"{second:g} in place of {first:g}", size=size, counts=counts)
+    yield Difference(place=place, text=f"{second:g} instead of {first:g}", size=size, counts=counts)
 
 
 def _compare_arrays(first: Any, second: Any, tolerance: Tolerance, place: str) -> Iterator[Difference]:
     same = isinstance(first, np.ndarray) and isinstance(second, np.ndarray)
     if not same or first.shape != second.shape or first.dtype != second.dtype:
-        yield Difference(place=place, text=f"{_show(second)} in place of {_show(first)}")
+        yield Difference(place=place, text=f"{_show(second)} instead of {_show(first)}")
         return
     unequal = (first != second) & ~((first != first) & (second != second))  # noqa: PLR0124 - NaN
     if not unequal.any():

@@ -48,9 +48,7 @@ class Component:
         """Calls that go on from each other. Raises `UsageError` for a model without state."""
         if self._golden is None:
             name = self._options.name
-            raise UsageError(
-                f"{name}.stream: {name} has no state", hint="the project file says which one it has: state"
-            )
+            raise UsageError(f"{name}.stream: {name} has no state", hint="declare it in the project file: state")
         return Stream(self._options, self._golden, self._name_inputs, self._call)
 
     def _name_inputs(self, values: Mapping[str, Any], call: str) -> dict[str, Any]:
@@ -58,7 +56,7 @@ class Component:
         unknown = [name for name in values if name not in known]
         if unknown:
             raise UsageError(
-                f"{self._options.name}.{call} was given {visible(unknown[0])}, which is none of its inputs",
+                f"{self._options.name}.{call} has no input {visible(unknown[0])}",
                 hint=f"its inputs are {', '.join(known)}",
             )
         return {known[name]: value for name, value in values.items() if value is not None}

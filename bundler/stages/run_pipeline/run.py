@@ -43,7 +43,7 @@ def run(request: StageRequest, report: Report) -> StageResult:
         answer: Answer = partial(_answer, function, file)
         _check_repeatable(answer, file, original, samples[0])
         answered = tuple(_answer_all(answer, original, shipped, samples, report))
-        report(1.0, "whether each model makes a difference")
+        report(1.0, "checking that each model makes a difference")
         unnoticed = find_unnoticed(partial(answer, original), original, answered, tolerance)
     uncalled = tuple(name for name in unnoticed if not any(one.calls[name] for one in answered))
     if len(unnoticed) == len(options.components):
@@ -87,7 +87,7 @@ def _answer_shipped(answer: Answer, bundle: Bundle, sample: Path) -> Any:
         return answer(bundle, sample)
     except BundlerError as error:
         raise StageError(
-            f"the pipeline answers with the original models, and fails with those of the bundle: {error.message}",
+            f"the pipeline runs with the original models, but fails with the models of the bundle: {error.message}",
             details=error.details,
             hint="an output changed so much that the pipeline cannot use it; choose another precision",
         ) from error
@@ -99,22 +99,23 @@ def _check_repeatable(answer: Answer, file: Path, bundle: Bundle, sample: Path) 
     found = next(compare_answers(first, second, Tolerance(absolute=0.0, relative=0.0)), None)
     if found is not None:
         raise UsageError(
-            f"the pipeline in {visible(file.name)} answers otherwise each time it gets {visible(sample.name)}",
+            f"the pipeline in {visible(file.name)} gives a different answer each time for {visible(sample.name)}",
             details=(f"{found.place or 'the answer'}: {found.text}",),
-            hint="seed its random numbers, and leave times out of what it returns",
+            hint="seed its random numbers, and do not return times",
         )
 
 
 def _checks_nothing(file: Path, uncalled: Sequence[str], unnoticed: Sequence[str]) -> UsageError:
     altered = ", ".join(name for name in unnoticed if name not in uncalled)
     lines = (
-        f"it was not seen to call {', '.join(uncalled)}" if uncalled else "",
-        f"reversed, negated and all zero, the outputs of {altered} changed none of its answers" if altered else "",
+        f"it did not call {', '.join(uncalled)}" if uncalled else "",
+        f"reversed, negated or zero outputs of {altered} changed none of its answers" if altered else "",
     )
     return UsageError(
-        f"the pipeline in {visible(file.name)} answers the same whatever the models answer: it checks none of them",
+        f"the pipeline in {visible(file.name)} returns the same answers for any outputs of the models: it checks "
+        "none of them",
         details=tuple(filter(None, lines)),
-        hint="return what follows from the models' outputs, and narrow pipeline.absolute and pipeline.relative",
+        hint="return values that depend on the models' outputs, and narrow pipeline.absolute and pipeline.relative",
     )
 
 

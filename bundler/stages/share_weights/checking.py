@@ -18,13 +18,13 @@ def check_same(before: Path, after: Path) -> None:
     pairs = [(read_structure(path, link=True), DataFolders(path, path.parent)) for path in (before, after)]
     tensors = [[(tensor, folders) for tensor in iterate_tensors(model)] for model, folders in pairs]
     if len(tensors[0]) != len(tensors[1]):
-        raise StageError(f"{after.name} has other tensors than the model that it was written from")
+        raise StageError(f"{after.name} has different tensors than its source model")
     for (old, here), (new, there) in zip(*tensors, strict=True):
         same = all(a == b for a, b in zip_longest(_read(old, here), _read(new, there)))
         if not same or (old.name, old.data_type, list(old.dims)) != (new.name, new.data_type, list(new.dims)):
-            raise StageError(f"tensor {new.name[:80]!r} is not equal to that of the model that it was written from")
+            raise StageError(f"tensor {new.name[:80]!r} differs from the source model")
     if _strip(pairs[0][0]) != _strip(pairs[1][0]):
-        raise StageError(f"{after.name} has another graph than the model that it was written from")
+        raise StageError(f"{after.name} has a different graph than its source model")
 
 
 def read_span(tensor: TensorProto, folders: DataFolders) -> Span | None:
@@ -32,9 +32,9 @@ def read_span(tensor: TensorProto, folders: DataFolders) -> Span | None:
     try:
         span = folders.span(tensor)
     except (KeyError, ValueError, OSError) as error:
-        raise StageError(f"tensor {tensor.name[:80]!r} does not say where its data are") from error
+        raise StageError(f"tensor {tensor.name[:80]!r} does not name the file of its data") from error
     if span is not None and (span.offset < 0 or span.length < 0):
-        raise StageError(f"tensor {tensor.name[:80]!r} says that its data are before the start of a file")
+        raise StageError(f"tensor {tensor.name[:80]!r} has a negative offset")
     return span
 
 

@@ -139,7 +139,7 @@ def test_the_engine_inside_the_model(run: StageRunner, classifier: Path) -> None
 def test_dynamic_inputs_need_their_shapes(tmp_path: Path, run: StageRunner) -> None:
     model = models.save(tiny_encoder(), tmp_path / "encoder")
     error = refuse(run, model, "8.9")
-    assert error.details[0] == "'input_ids' is [?, ?], and has no shapes"
+    assert error.details[0] == "'input_ids' is [?, ?], which has no shapes"
     assert len(error.details) == 3
     shapes = [[1, 1], [1, 16], [4, 64]]
     names = ("input_ids", "attention_mask", "token_type_ids")

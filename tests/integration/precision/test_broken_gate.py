@@ -64,7 +64,7 @@ def test_a_metric_that_holds_is_in_the_manifest_and_runs_each_time(here: Command
     asked = ("accuracy.metric.python=metric.py:closeness", "accuracy.metric.drop=0.01")
     for _ in range(2):
         text = build(here, *asked).expect(0).err
-        assert "Measure with your own metric (cached)" not in text
+        assert "Measure with your metric (cached)" not in text
     (manifest,) = (here.cwd or Path()).glob("out/*/bundle.json")
     stages = {stage["stage"]: stage["facts"] for stage in read_document(manifest)["stages"]}
     assert stages["measure_metric"]["reference"] == 1.0

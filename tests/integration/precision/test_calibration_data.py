@@ -190,7 +190,7 @@ def test_texts_that_cannot_be_taken_are_named(tmp_path: Path, workspace: Workspa
     assert error.details == ("a.txt:2: it is not UTF-8 (byte 4 of the line)",)
     small = models.save(models.token_encoder(vocabulary=7), tmp_path / "small")
     error = refuse(workspace, small, read_argument(str(text_folder(tmp_path / "other"))))
-    assert error.details[0] == "a.txt:1: it has the token 9, and the model has 7: is it the model's tokenizer?"
+    assert error.details[0] == "a.txt:1: it has the token 9, and the model has 7 tokens: is it the model's tokenizer?"
     (tmp_path / "other" / "tokenizer.json").write_text('{"model": {}}')
     error = refuse(workspace, model, read_argument(str(tmp_path / "other")))
     assert error.message == "the tokenizer tokenizer.json cannot be read"

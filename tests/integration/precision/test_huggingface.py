@@ -196,7 +196,7 @@ def test_a_task_and_an_opset_can_be_asked_for(workspace: Workspace, tiny: Path) 
         ("no-task", "the task of BertForPreTraining is unknown", "?task=TASK"),
         ("text-classes?task=image-classification", "does not export bert models for the task", "fill-mask"),
         ("text-classes?task=fill-mask", "weights that logits depends on are not in the", "the task"),
-        ("text-classes?opset=99", "supports opset 9 to 20, not 99", "leave the opset out"),
+        ("text-classes?opset=99", "supports opset 9 to 20, not 99", "remove the opset"),
     ],
 )
 def test_what_does_not_become_one_model_is_said(

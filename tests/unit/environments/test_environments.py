@@ -61,7 +61,7 @@ def test_a_pinned_environment_is_made_once(wheelhouse: Path, tmp_path: Path) -> 
     done = subprocess.run([made.python, "-I", "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["1.0", "False"]
     assert made.versions == {"tinytool": "1.0"}
-    assert says(heard) == ["making environment tool (1 packages): its first use"]
+    assert says(heard) == ["making environment tool (1 packages): first use"]
     assert environments.resolve("tool", ("tinytool",), Reporter(heard.append)) == made
     assert len(heard) == 1
 
@@ -82,7 +82,7 @@ def test_an_environment_that_must_be_made_again_says_why(wheelhouse: Path, tmp_p
     Environments(tmp_path / "cache", {"tool": old}).resolve("tool", (), Reporter(heard.append))
     assert says(heard)[1:] == [
         "making environment tool (1 packages): its lock changed: tinytool 1.0 -> 2.0",
-        "making environment tool (1 packages): its interpreter is gone",
+        "making environment tool (1 packages): its interpreter is missing",
     ]
     assert first.python.exists()
 
@@ -108,7 +108,7 @@ def test_an_environment_that_was_altered_is_made_anew(
     code = "import tinytool; print(tinytool.VERSION)"
     assert subprocess.run([python, "-I", "-c", code], capture_output=True, text=True, check=True).stdout == "1.0\n"
     name = module.relative_to(python.parent.parent).as_posix()
-    reason = f"{name} in the existing one was altered"
+    reason = f"{name} in the existing environment was modified"
     assert says(heard)[1:] == [f"making environment tool (1 packages): {reason}"]
     Environments(tmp_path / "cache", {"tool": text}).resolve("tool", (), Reporter(heard.append))  # and that one is good
     assert len(heard) == 2
@@ -120,7 +120,7 @@ def test_an_environment_with_an_altered_list_is_made_anew(wheelhouse: Path, tmp_
     folder = Environments(tmp_path / "cache", {"tool": text}).resolve("tool").python.parent.parent
     (folder / LISTING).write_bytes((folder / LISTING).read_bytes().replace(b"tinytool.py", b"tinytool.pz"))
     Environments(tmp_path / "cache", {"tool": text}).resolve("tool", (), Reporter(heard.append))
-    assert says(heard) == [f"making environment tool (1 packages): {LISTING} in the existing one was altered"]
+    assert says(heard) == [f"making environment tool (1 packages): {LISTING} in the existing environment was modified"]
 
 
 def test_byte_code_and_other_times_are_no_alteration(wheelhouse: Path, tmp_path: Path) -> None:
@@ -162,7 +162,7 @@ def test_an_environment_that_was_cut_is_made_anew(wheelhouse: Path, tmp_path: Pa
     heard: list[Event] = []
     Environments(tmp_path / "cache", {"tool": text}).resolve("tool", (), Reporter(heard.append))
     assert is_whole(folder)
-    assert says(heard) == ["making environment tool (1 packages): the existing one is incomplete"]
+    assert says(heard) == ["making environment tool (1 packages): the existing environment is incomplete"]
 
 
 @pytest.mark.usefixtures("wheelhouse")

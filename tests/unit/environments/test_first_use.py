@@ -46,7 +46,7 @@ def test_it_says_what_is_trusted_and_only_the_first_time(tmp_path: Path) -> None
     for heard in (1, 0):
         events: list[Event] = []
         Environments(tmp_path / "cache").lock_for("unlocked", PythonPackages(("tinytool",)), Reporter(events.append))
-        assert len([text for text in says(events) if "the index is trusted now" in text]) == heard
+        assert len([text for text in says(events) if "it trusts the index this time" in text]) == heard
 
 
 def test_the_development_environment_is_pinned_by_digest_on_every_system() -> None:

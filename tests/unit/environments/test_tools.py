@@ -69,7 +69,7 @@ def test_an_index_that_nobody_reaches_is_said_first(name: str, said: str) -> Non
         run_tool(["sh", "-c", script], "fetch the wheels", name)
     assert caught.value.exit_code == 5
     assert caught.value.message == "the package index on index.example cannot be reached: could not fetch the wheels"
-    assert "that it reaches with" in (caught.value.hint or "")
+    assert "configure a reachable index with" in (caught.value.hint or "")
     assert "secret" not in "".join(caught.value.details)
 
 

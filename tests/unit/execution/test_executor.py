@@ -51,7 +51,10 @@ def test_what_no_key_can_know_runs_each_time(
         outcome = execute(step("dice", ask=str(answer)))["dice"]
         assert (outcome.facts["answer"], outcome.cached) == (text, False)
     (status,) = executor.explain((step("dice", ask=str(answer)),), sources, "model → here")
-    assert (status.state, status.reason) == ("stale", "it always runs, since the code that it calls may read anything")
+    assert (status.state, status.reason) == (
+        "stale",
+        "it always runs, because the code that it calls may read anything",
+    )
 
 
 def test_a_single_step_may_run_each_time(execute: Execute, tmp_path: Path) -> None:

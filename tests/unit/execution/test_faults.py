@@ -100,7 +100,7 @@ def test_an_optional_stage_that_dies_is_a_warning(execute: Execute, model: Path,
     finished = [event for event in events if isinstance(event, StepFinished) and event.step == "flaky"]
     (note,) = finished[0].notes
     assert note.level == "warning"
-    assert note.text.startswith("flaky was skipped, and its input is used unchanged: stage flaky crashed")
+    assert note.text.startswith("flaky failed and was skipped; its input is used unchanged: stage flaky crashed")
 
 
 @pytest.mark.parametrize(

@@ -72,7 +72,7 @@ def test_of_a_toolchain_counts_what_it_states_and_not_where_it_stands() -> None:
     assert key_of(compiled(program="/opt/bin/cc")) == key_of(base)
     assert describe_changes(base, compiled(version="cc 14", digest="b")) == ("toolchain cc 12 -> cc 14",)
     assert describe_changes(base, compiled(digest="b")) == (
-        "the toolchain cc states another configuration of the same version",
+        "the toolchain cc has a different configuration of the same version",
     )
     assert describe_changes(ingredients(), base) == ("toolchain none -> cc 12",)
     assert len({key_of(one) for one in (ingredients(), base, compiled(digest="b"), compiled(version="cc 14"))}) == 4
@@ -81,7 +81,7 @@ def test_of_a_toolchain_counts_what_it_states_and_not_where_it_stands() -> None:
 def test_changed_code_and_options_that_went_away_are_reasons() -> None:
     base = ingredients(level="basic")
     assert describe_changes(base, {**base, "sources": "other"}) == ("the code of stage grow changed",)
-    assert describe_changes(base, ingredients()) == ("option level is gone (was 'basic')",)
+    assert describe_changes(base, ingredients()) == ("option level was removed (was 'basic')",)
 
 
 def test_what_needs_no_native_tool_is_the_same_on_every_machine() -> None:

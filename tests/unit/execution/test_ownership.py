@@ -64,11 +64,9 @@ def test_a_folder_that_others_may_write_to_is_a_shared_store(tmp_path: Path, mod
         assert cache.root == default_root()  # where environments, proofs and wheels are
         assert cache.remote is not None
         shared, unused = reported(cache, model)
-        used = f"the folder {team} is used as a shared cache, which is trusted only for signed results"
+        used = f"the folder {team} is used as a shared cache, and only its signed results are trusted"
         assert shared == f"{used}: others may write to it (mode 777)"
-        assert unused.startswith(
-            f"the shared cache {team.as_uri()} is not used, because there is no key to verify it with"
-        )
+        assert unused.startswith(f"the shared cache {team.as_uri()} is not used: there is no key to verify its results")
     assert sorted(team.rglob("*")) == before
     assert mode(team) == 0o777
 

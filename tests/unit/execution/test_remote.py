@@ -154,7 +154,7 @@ def test_what_the_team_did_not_sign_is_a_miss_and_is_said_once(team: list[Machin
     outcomes = two.build(step("count"), step("grow"))
     assert (outcomes["count"].cached, outcomes["count"].facts["bytes"]) == (False, 7)
     assert two.warnings == [
-        f"the shared cache {two.url} has results that are not signed with this key: they are rebuilt"
+        f"the shared cache {two.url} has results that are not signed with this key: bundler rebuilds them"
     ]
     assert three.build(step("count"))["count"].cached  # signed again by the second
 
@@ -178,8 +178,8 @@ def test_without_a_key_a_shared_cache_is_neither_read_nor_written(team: list[Mac
     assert sorted(shared.rglob("*")) == before
     (warning,) = two.warnings
     assert warning == (
-        f"the shared cache {two.url} is not used, because there is no key to verify it with: set BUNDLER_CACHE_KEY or "
-        "BUNDLER_CACHE_KEY_FILE to the key of those who write it"
+        f"the shared cache {two.url} is not used: there is no key to verify its results: set BUNDLER_CACHE_KEY or "
+        "BUNDLER_CACHE_KEY_FILE to the key of its writers"
     )
 
 
@@ -217,7 +217,7 @@ def test_a_missing_key_is_warned_of_although_all_is_in_the_local_cache(team: lis
     one.key = None
     assert one.build(step("count"), readonly=True)["count"].cached
     (warning,) = one.warnings
-    assert "there is no key to verify it with" in warning
+    assert "there is no key to verify its results" in warning
 
 
 def test_a_readonly_shared_cache_is_read_and_not_written(team: list[Machine], shared: Path) -> None:

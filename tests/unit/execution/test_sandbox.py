@@ -40,7 +40,7 @@ EVERYTHING = {
         "end another process",
     ),
 }
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="bubblewrap is for Linux")
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the sandbox requires Linux")
 
 
 @pytest.fixture
@@ -265,7 +265,7 @@ def test_code_of_the_users_own_runs_outside_and_is_reported(
         executor.execute((step("dice", ask=str(private)),), sources, Reporter(reported.append, "x"))
     texts = [event.note.text for event in reported if isinstance(event, Message)]
     assert [event.note.level for event in reported if isinstance(event, Message)] == ["safety"]
-    assert texts == ["dice calls your own code, which runs outside the sandbox, and so do the models that it opens"]
+    assert texts == ["dice calls your code, which runs outside the sandbox, together with the models that it opens"]
 
 
 @needs_sandbox

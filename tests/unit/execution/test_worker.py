@@ -134,7 +134,7 @@ def test_what_is_no_answer_ends_the_worker(tmp_path: Path, monkeypatch: pytest.M
         if 'id": 0' in said:
             time.sleep(0.5)  # nobody listens, as between two steps
         with pytest.raises(
-            StageError, match="stage count was terminated: its process sent an invalid answer"
+            StageError, match="stage count was terminated: its process sent an invalid response"
         ) as caught:
             worker.wait(number, "count", 30, lambda fraction, text: None)  # noqa: ARG005
         assert "last words" in caught.value.details

@@ -112,7 +112,7 @@ def test_absence_of_a_plugin_names_it():
     sentence, hint = explain_absence(PLUGIN, "onnxruntime", "1.31.1", {"onnxruntime-x": "3"}, *LINUX)
     assert sentence == (
         "CANN is not in onnxruntime 1.31.1 and onnxruntime-x 3; onnxruntime-old before 2 and "
-        "the plugin onnxruntime-own 2 and later (beside onnxruntime 1.24.2 and later) have it on linux/x64"
+        "the plugin onnxruntime-own 2 and later (with onnxruntime 1.24.2 and later) have it on linux/x64"
     )
     assert hint == 'put a version of "onnxruntime-own" under `runtime.plugins` (versions: 2 and later)'
 

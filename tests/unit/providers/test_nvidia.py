@@ -59,7 +59,7 @@ class TestShapes:
     @pytest.mark.parametrize("wrong", ["x", "x:", "x:1x", "x:axb", ":1", "x:1" + "x1" * 100, "x:9999999999"])
     def test_what_is_no_shape_is_reported(self, known, wrong):
         [(_, text)] = check(known, **shapes(known, wrong, "x:1", "x:1"))
-        assert "wants `input:1x3x224x224`" in text
+        assert "expected `input:1x3x224x224`" in text
 
 
 def test_names_of_inputs_may_have_colons():

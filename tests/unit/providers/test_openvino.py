@@ -44,10 +44,10 @@ def test_a_good_configuration_is_accepted():
         ("/etc/openvino.json", "is the JSON text itself, not a file's name"),
         ("", "is the JSON text itself"),
         ("[1]", "is the JSON text itself"),
-        ("{", "is no JSON"),
-        ('{"CPU": 1}', "wants an object of properties for 'CPU'"),
-        ('{"CPU": {"NUM_STREAMS": }}', "is no JSON"),
-        ('{"a":' * 100_000, "is no JSON"),
+        ("{", "is not valid JSON"),
+        ('{"CPU": 1}', "expected an object of properties for 'CPU'"),
+        ('{"CPU": {"NUM_STREAMS": }}', "is not valid JSON"),
+        ('{"a":' * 100_000, "is not valid JSON"),
     ],
 )
 def test_what_is_no_configuration_is_reported(text, wanted):

@@ -72,7 +72,7 @@ def test_nothing_is_wrong_with_no_options():
 def test_an_unknown_chip_is_reported_with_the_known_ones():
     [(key, text)] = check(soc_model="59", htp_arch="75")
     assert key == "soc_model"
-    assert "'59' is no known chip" in text
+    assert "'59' is not a known chip" in text
     assert "57 Snapdragon 8 Gen 3" in text
 
 
@@ -113,7 +113,7 @@ def test_lists_of_different_length_are_reported_with_the_right_one():
 
 
 def test_a_chip_needs_its_architecture_beside_it():
-    assert check(soc_model="57") == [("soc_model", 'needs the architecture beside it: `htp_arch = "75"`')]
+    assert check(soc_model="57") == [("soc_model", 'requires the architecture as well: `htp_arch = "75"`')]
 
 
 def test_a_chip_that_stands_twice_is_reported():

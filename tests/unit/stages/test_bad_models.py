@@ -208,7 +208,7 @@ def test_metadata_are_bounded_in_sum(tmp_path: Path) -> None:
     model = models.cnn()
     helper.set_model_props(model, {f"key {index}": "é" * 100_000 for index in range(6)})
     error = refuse(write(model, tmp_path))
-    assert error.message == "the model's metadata have 1,200,030 bytes, and at most 1,048,576 are carried into a bundle"
+    assert error.message == "the model's metadata have 1,200,030 bytes, and a bundle carries at most 1,048,576"
     assert error.details == ("the longest value is that of 'key 0'",)
 
 

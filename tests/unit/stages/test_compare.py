@@ -172,9 +172,9 @@ def test_agreement_counts_rows() -> None:
     [
         (np.zeros((2, 3), np.float32), np.zeros((3, 2), np.float32), "is float32[3, 2] instead of float32[2, 3]"),
         (np.zeros(2, np.float32), np.zeros(2, np.float64), "is float64[2] instead of float32[2]"),
-        (np.array([1.0, np.nan]), np.array([np.nan, 1.0]), "NaN or infinity at other places"),
-        (np.array([np.inf]), np.array([-np.inf]), "NaN or infinity at other places"),
-        (np.array([1.0]), np.array([np.inf]), "NaN or infinity at other places"),
+        (np.array([1.0, np.nan]), np.array([np.nan, 1.0]), "NaN or infinity at different places"),
+        (np.array([np.inf]), np.array([-np.inf]), "NaN or infinity at different places"),
+        (np.array([1.0]), np.array([np.inf]), "NaN or infinity at different places"),
         ([np.zeros(1)], [], "has 0 items instead of 1"),
         ([np.zeros(1)], [np.zeros(2)], "item 0: is float64[2] instead of float64[1]"),
         ({"a": 1.0}, {"b": 1.0}, "has the keys ['b'] instead of ['a']"),

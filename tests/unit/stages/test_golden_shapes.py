@@ -53,4 +53,4 @@ def test_a_model_that_does_not_run_at_its_given_sizes_says_so(tmp_path: Path) ->
     model = models.save(models.identity(shape=[None, None]), tmp_path / "model")
     with pytest.raises(ModelError) as caught:
         record(model, tmp_path / "golden", shapes={"x": [40000, 40000]})
-    assert (caught.value.hint or "").startswith("the model may not run at the sizes that it was fixed to: try others")
+    assert (caught.value.hint or "").startswith("the model may not run at its fixed sizes: try other sizes")

@@ -102,9 +102,9 @@ def test_other_text_is_another_answer(tmp_path: Path) -> None:
     facts = judge(tmp_path, 1.0)
     assert facts.equal == 0
     assert facts.differences == (
-        "1.npz[0].score: 3 in place of 6",
-        "2.npz[0].text: 'small' in place of 'big'",
-        "2.npz[0].score: 6 in place of 12",
+        "1.npz[0].score: 3 instead of 6",
+        "2.npz[0].text: 'small' instead of 'big'",
+        "2.npz[0].score: 6 instead of 12",
     )
 
 
@@ -117,13 +117,13 @@ OBJECTS = "import numpy as np\n\n"
     [
         ("def run(bundle, sample):\n    pass", "returned nothing for 1.npz"),
         ("def run(bundle, sample):\n    return object()", "returned a value of type object"),
-        ("import random\ndef run(bundle, sample):\n    return random.random()", "answers otherwise each time"),
+        ("import random\ndef run(bundle, sample):\n    return random.random()", "gives a different answer each time"),
         ("def run(bundle, sample):\n    return 1 / 0", "pipeline.py failed with ZeroDivisionError"),
         ("def run(bundle, sample):\n    raise KeyboardInterrupt", "pipeline.py failed with KeyboardInterrupt"),
         ("def run(bundle, sample):\n    raise GeneratorExit", "pipeline.py failed with GeneratorExit"),
         (f"{UNPRINTABLE}def run(bundle, sample):\n    return {{Key(): 1}}", "pipeline.py failed with OSError: no text"),
         (f"{OBJECTS}def run(bundle, sample):\n    return np.array([object()])", "returned a value of type object"),
-        ("def run(bundle, sample):\n    return bundle.grow.run(z=1)", "grow.run was given z, which is none of its"),
+        ("def run(bundle, sample):\n    return bundle.grow.run(z=1)", "grow.run has no input z"),
         ("def run(bundle, sample):\n    return bundle.grow.run(x=1)", "grow.run failed"),
         ("def other(bundle, sample):\n    return 1", "there is no function 'run' in pipeline.py"),
         ("def run(bundle, sample):\n    return bundle.detect.run()", "no 'detect'; its components are grow, sum_up"),
@@ -138,7 +138,7 @@ def test_a_function_that_cannot_be_judged_is_refused(tmp_path: Path, code: str, 
     ("code", "hint"),
     [
         ("import nowhere_installed", "name its package in the project file"),
-        ("def run(bundle, sample):\n    return 1 / 0", "this is your own code: mend it"),
+        ("def run(bundle, sample):\n    return 1 / 0", "this is your code: correct it"),
     ],
 )
 def test_only_an_import_that_fails_asks_for_packages(tmp_path: Path, code: str, hint: str) -> None:
@@ -162,7 +162,7 @@ def run(bundle, sample):
 @pytest.mark.parametrize(
     ("code", "detail"),
     [
-        ("def run(bundle, sample):\n    return 'fine'", "it was not seen to call grow, sum_up"),
+        ("def run(bundle, sample):\n    return 'fine'", "it did not call grow, sum_up"),
         (f"{AROUND}def run(*given):\n    whole(*given)\n    return 'fine'", "outputs of grow, sum_up changed none"),
         (f"{AROUND}def run(*given):\n    whole(*given)\n    return float('nan')", "of grow, sum_up changed none"),
         (AROUND + REMEMBERED, "of grow, sum_up changed none"),
@@ -172,14 +172,14 @@ def run(bundle, sample):
 def test_a_function_that_answers_the_same_whatever_the_models_answer_is_refused(
     tmp_path: Path, code: str, detail: str
 ) -> None:
-    with pytest.raises(UsageError, match="answers the same whatever the models answer") as refused:
+    with pytest.raises(UsageError, match="returns the same answers for any outputs of the models") as refused:
         judge(tmp_path, 7.0, code)
     assert any(detail in line for line in refused.value.details)
 
 
 def test_limits_that_nothing_can_exceed_are_refused(tmp_path: Path) -> None:
     code = f"{AROUND}def run(*given):\n    return whole(*given)[0].score"
-    with pytest.raises(UsageError, match="whatever the models answer"):
+    with pytest.raises(UsageError, match="for any outputs of the models"):
         judge(tmp_path, 7.0, code, absolute=1e9)
 
 
@@ -205,7 +205,7 @@ def test_a_loop_that_altered_outputs_never_end_makes_a_difference(tmp_path: Path
 
 def test_a_function_that_fails_with_the_bundles_models_alone_says_so(tmp_path: Path) -> None:
     code = "def run(bundle, sample):\n    return {12.0: 'big', 6.0: 'small'}[bundle.grow.run(**sample).y.sum()]"
-    with pytest.raises(StageError, match="answers with the original models, and fails with those of the bundle"):
+    with pytest.raises(StageError, match="runs with the original models, but fails with the models of the bundle"):
         judge(tmp_path, 1.5, code)
 
 
@@ -269,4 +269,4 @@ def test_arrays_are_compared_element_by_element() -> None:
     assert (found.text, found.counts) == ("2 of 3 values differ, by up to inf", True)
     assert list(compare_answers(first, first.copy(), EXACT)) == []
     (found,) = compare_answers(np.zeros(3), np.zeros(4), EXACT)
-    assert found.text == "an array float64[4] in place of an array float64[3]"
+    assert found.text == "an array float64[4] instead of an array float64[3]"

@@ -185,7 +185,7 @@ def test_what_grows_may_begin_with_a_file(tmp_path: Path) -> None:
         (
             "y = Relu (x) t = Concat <axis = 0> (s, s)",
             "zeros",
-            r"has the shape \[1, 0, 2\], and 't' came as \[2, 0, 2\]",
+            r"has the shape \[1, 0, 2\], and 't' has \[2, 0, 2\]",
         ),
         ("y = Add (x, s) t = Concat <axis = 1> (s, x)", "file", "does not run on the step step-001 of the stream"),
     ],

@@ -69,8 +69,8 @@ def test_a_dynamic_input_takes_three() -> None:
 def test_all_that_lack_shapes_are_named() -> None:
     library = Library({"x": (-1, 3), "y": (2, -1), "z": (1,), "n": (2,)}, frozenset({"n"}))
     assert problems(library) == (
-        "'x' is [?, 3], and has no shapes",
-        "'y' is [2, ?], and has no shapes",
+        "'x' is [?, 3], which has no shapes",
+        "'y' is [2, ?], which has no shapes",
         "the values of 'n' are shapes: give the smallest, typical and largest values",
     )
 

@@ -198,7 +198,7 @@ def test_a_layer_whose_parameters_do_not_fit_is_kept(tmp_path: Path) -> None:
     result = convert(path, tmp_path / "out")
     assert result.facts["kept"] == ["norm"]
     assert result.facts["clamped"] == {}
-    assert result.notes[0].text == "kept in 32 bits, for their weights are out of the range of float16: norm"
+    assert result.notes[0].text == "kept in 32 bits, because their weights are out of the range of float16: norm"
     feeds = {"x": np.random.default_rng(0).standard_normal((1, 2, 3)).astype(np.float32)}
     np.testing.assert_allclose(run(tmp_path / "out" / "model.onnx", feeds), run(path, feeds), rtol=5e-3, atol=1e-3)
 
@@ -286,7 +286,7 @@ def test_bfloat16_is_written_and_reported_not_to_run_here(tmp_path: Path) -> Non
 def test_operators_without_a_narrow_form_are_kept_and_named(tmp_path: Path) -> None:
     result = convert(models.save(models.cnn(), tmp_path), tmp_path / "out", type="bfloat16")
     assert result.facts["kept_operators"] == ["Conv", "GlobalAveragePool"]
-    assert result.notes[-1].text == "kept in 32 bits, for they have no bfloat16 form: Conv, GlobalAveragePool"
+    assert result.notes[-1].text == "kept in 32 bits, because they have no bfloat16 form: Conv, GlobalAveragePool"
     with pytest.raises(StageError, match="bfloat16 requires opset 13"):
         convert(models.save(chain(2, opset=12), tmp_path / "old"), tmp_path / "no", type="bfloat16")
 

@@ -49,7 +49,7 @@ def test_a_list_of_weights_leads_nowhere_else(name: str, tmp_path: Path) -> None
     folder = write_folder(tmp_path / "model")
     (folder / "model.safetensors").unlink()
     (folder / "model.safetensors.index.json").write_text(json.dumps({"weight_map": {"a": name}}))
-    with pytest.raises(ModelError, match="which is not a safetensors file beside it"):
+    with pytest.raises(ModelError, match="which is not a safetensors file next to it"):
         read_folder(folder)
 
 

@@ -139,7 +139,7 @@ def test_sizes_can_be_given(tmp_path: Path) -> None:
 def test_other_models_than_transformers_are_rejected(tmp_path: Path, make) -> None:
     with pytest.raises(StageError, match="nothing was fused: the model has no unfused attention") as caught:
         fuse(make(), tmp_path)
-    assert "leave fusion out" in (caught.value.hint or "")
+    assert "disable fusion" in (caught.value.hint or "")
 
 
 def test_a_named_type_that_fits_nothing_is_an_error(tmp_path: Path) -> None:

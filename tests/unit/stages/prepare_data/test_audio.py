@@ -231,7 +231,7 @@ def test_no_header_makes_the_reader_fail_otherwise(
 @pytest.mark.parametrize(
     ("shape", "changes", "words"),
     [
-        ([1, 2, "t"], {}, "a recording is one row of samples"),
+        ([1, 2, "t"], {}, "audio is one row of samples"),
         ([1, 500], {"length": 600}, "length is 600"),
         ([1, "t"], {"input": "y"}, "which does not exist"),
     ],

@@ -159,7 +159,7 @@ def test_every_damaged_picture_is_named(tmp_path: Path) -> None:
         "text.png",
     ]
     assert "3 frames" in error.details[2]
-    assert "none is skipped silently" in str(error.hint)
+    assert "bundler skips none silently" in str(error.hint)
 
 
 def claim(path: Path, width: int, height: int) -> None:
@@ -191,7 +191,7 @@ def test_folders_below_hidden_files_and_other_kinds(tmp_path: Path) -> None:
     (folder / "preprocessing.toml").write_text('kind = "image"')
     result, found = prepare(tmp_path / "out", image_model(tmp_path), folder, **declared())
     assert [entry["name"] for entry in found.entries] == ["cat/9.png", "cat/10.png", "dog/1.PNG"]
-    assert result.notes[0].text == "skipped, because they are not pictures: labels.csv"
+    assert result.notes[0].text == "skipped, because they are not images: labels.csv"
 
 
 def test_links_are_followed_to_files_and_never_in_circles(tmp_path: Path) -> None:
@@ -224,21 +224,21 @@ def test_a_folder_without_pictures_says_what_it_holds(tmp_path: Path) -> None:
     assert refuse(tmp_path / "1", image_model(tmp_path), folder, **declared()).details == ("it is empty",)
     (folder / "a.wav").write_bytes(b"")
     error = refuse(tmp_path / "2", image_model(tmp_path), folder, **declared())
-    assert error.message == "there are no pictures in data"
+    assert error.message == "there are no images in data"
     assert error.details == ("it holds 1 of .wav",)
 
 
 @pytest.mark.parametrize(
     ("shape", "changes", "words"),
     [
-        (["n", 3, "h", "w"], {}, "accepts pictures of any size, and no size is declared"),
+        (["n", 3, "h", "w"], {}, "accepts images of any size, and no size is declared"),
         (["n", 3, 8, 8], {"size": [9, 9]}, "size is [9, 9]"),
         (["n", 3, 8, 8], {"input": "X"}, "did you mean 'x'?"),
         (["n", 3, 8, 8], {"colour": "L"}, "L has 1 channel, and 'x' has 3 (NCHW)"),
         (["n", 1, 8, 8], {"mean": [1.0, 2.0, 3.0]}, "mean has 3 values"),
-        ([4, 3, 8, 8], {}, "takes 4 pictures at once"),
-        (["n", 8], {}, "it has no input that fit a picture"),
-        (["n", 8], {"input": "x"}, "a picture has three or four axes"),
+        ([4, 3, 8, 8], {}, "takes 4 images at once"),
+        (["n", 8], {}, "it has no input that can be an image"),
+        (["n", 8], {"input": "x"}, "an image has three or four axes"),
     ],
 )
 def test_incompatible_declarations_are_reported(tmp_path: Path, shape: list[Any], changes: Any, words: str) -> None:

@@ -132,7 +132,7 @@ def test_samples_without_any_range_are_refused(tmp_path: Path, model: Path) -> N
     assert error.details == ("'x' is 0 everywhere",)
     result, _ = prepare(tmp_path / "golden", model, tmp_path / "zeros.npz", kind="samples", allow_constant=True)
     assert [note.text for note in result.notes] == [
-        "all 3 samples are equal: they count as one",
+        "all 3 samples are equal and count as one",
         "3 of 3 samples hold one value only: zeros-000, zeros-001, zeros-002",
     ]
 

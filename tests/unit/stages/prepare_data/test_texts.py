@@ -123,10 +123,10 @@ def test_the_tokenizer_says_what_the_declaration_leaves_out() -> None:
         (TextDeclaration(max_length=64), {"input_ids": [1, 128]}, "max_length is 64 and padding max_length"),
         (TextDeclaration(padding="none"), {"input_ids": [1, 128]}, "padding none"),
         (TextDeclaration(pad_token="<x>", padding="max_length"), {"input_ids": [1, "t"]}, "no token '<x>'"),  # noqa: S106 - a tokenizer's
-        (TextDeclaration(), {"a": [1, "t"], "b": [1, "t"]}, "no input that fit token ids"),
+        (TextDeclaration(), {"a": [1, "t"], "b": [1, "t"]}, "no input that can be token ids"),
         (TextDeclaration(), {"input_ids": [1, "t"], "position": [1, "t"]}, "no value is declared for 'position'"),
         (TextDeclaration(), {"input_ids": [2, "t"]}, "a text is one row of tokens"),
-        (TextDeclaration(), {}, "no input that fit token ids"),
+        (TextDeclaration(), {}, "no input that can be token ids"),
     ],
 )
 def test_incompatible_declarations_are_reported(declaration: TextDeclaration, shapes: Any, words: str) -> None:

@@ -167,7 +167,7 @@ def test_a_tensor_without_finite_range_is_named(tmp_path: Path, method: str) -> 
     proto = models.make_model(nodes, inputs, outputs, (models.tensor("w", models.weights(8, 4)),))
     model = models.save(proto, tmp_path / "model")
     feeds = [{"x": np.zeros((2, 8), np.float32)}]  # its logarithm has no end
-    with pytest.raises(StageError, match="values that are not finite") as caught:
+    with pytest.raises(StageError, match="non-finite values") as caught:
         quantize(tmp_path, model, feeds, calibration=method)
     assert "tensor 'logarithm'" in caught.value.details
 

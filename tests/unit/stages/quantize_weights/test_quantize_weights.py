@@ -276,7 +276,7 @@ def test_a_table_is_quantised_where_its_format_allows(tmp_path: Path) -> None:
     [
         ({"algorithm": "gptq"}, "GPTQ requires samples"),
         ({"algorithm": "gptq", "bits": 8}, "GPTQ supports 4-bit weights"),
-        ({"algorithm": "hqq", "bits": 8}, "no kernel for 8-bit weights with the zero points of HQQ"),
+        ({"algorithm": "hqq", "bits": 8}, "no kernel for 8-bit weights with the fractional zero points of HQQ"),
         ({"algorithm": "hqq", "symmetric": True}, "HQQ has no symmetric form"),
         ({"block_size": 48}, "a block of 48 weights is not possible"),
         ({"block_size": 8}, "a block of 8 weights is not possible"),
