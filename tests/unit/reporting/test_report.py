@@ -330,7 +330,7 @@ def test_what_the_users_pipeline_answered_was_verified(tmp_path):
     )
     manifest = dataclasses.replace(data.manifest, pipeline=(record,))
     proven, _ = describe_proof(dataclasses.replace(data, manifest=manifest))
-    assert "p.py:run answered as with the original models on 11 of 12 samples; largest difference 2e-06." in proven
+    assert "p.py:run matches the original models on 11 of 12 samples; max difference 2e-06." in proven
     diff = diff_manifests(data.manifest, manifest, names=("a", "b"))
     assert "pipeline cpu equal: absent → 11" in render_diff(diff)
 
