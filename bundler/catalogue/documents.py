@@ -31,12 +31,12 @@ def describe_schema() -> str:
     schema = profile_model().model_json_schema()
     schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
     schema["title"] = "bundler target profile"
-    schema["description"] = "Where a bundle runs. A file may leave out what it extends."
+    schema["description"] = "Where a bundle runs. A file may omit values of the profile that it extends."
     schema["properties"] = {
         "extends": {
             "type": "string",
             "title": "Extends",
-            "description": "A base, a target, or the relative path of a .toml file; this file's values go over its.",
+            "description": "A base, a target, or the relative path of a .toml file; this file's values override it.",
         },
         **schema["properties"],
     }
@@ -64,7 +64,7 @@ def describe_options() -> str:
     for name in provider_names():
         knowledge = find_provider(name)
         lines += ["", f"## Provider `{name}`: {knowledge.title}", ""]
-        lines += _rule_table(knowledge.options.rules) if knowledge.options.rules else ["It has no options of its own."]
+        lines += _rule_table(knowledge.options.rules) if knowledge.options.rules else ["It has no options."]
         lines += [
             "",
             *table(("Old key", "Use instead"), ((code(k), v) for k, v in sorted(knowledge.options.replaced.items()))),
@@ -77,7 +77,7 @@ def describe_precision() -> str:
     lines = _heading("Precision methods")
     lines += ["`precision.method` takes one of these, `none`, or `auto`, which tries what suits the provider.", ""]
     lines += table(("Method", "Result", "Data", "Gate", "Providers", "Tried by `auto` for"), _method_rows())
-    lines += ["", "## What each reads from `precision`", ""]
+    lines += ["", "## Keys of `precision` for each method", ""]
     rows = ((code(row.name), ", ".join(map(code, sorted(row.takes)))) for row in METHODS.values())
     lines += table(("Method", "Keys"), rows)
     lines += ["", "## The order of `auto`", ""]

@@ -88,9 +88,7 @@ def filter_group(targets: Sequence[Summary], group: str) -> tuple[Summary, ...]:
     kept = tuple(target for target in targets if group.casefold() in target.group.casefold())
     if targets and not kept:
         groups = dict.fromkeys(target.group for target in targets)
-        raise UsageError(
-            f"no group of targets has {shorten(group)} in its heading", hint=f"the groups are {', '.join(groups)}"
-        )
+        raise UsageError(f"no group of targets matches {shorten(group)}", hint=f"the groups are {', '.join(groups)}")
     return kept
 
 

@@ -20,26 +20,26 @@ CHOOSING = """\
 
 1. `bundler targets recommend MODEL --device "Galaxy S24 Ultra"` names the target for a device and explains what it
    does with the model.
-2. One device, one target: a target of its own has the contexts, engines and limits of that chip. A bundle for several
+2. One device, one target: a separate target has the contexts, engines and limits of that chip. A bundle for several
    Snapdragon chips is `snapdragon-8-series`; for any phone take `android-arm64` or `ios-arm64`, for any computer
    `linux-x64`, `windows-x64`, `linux-arm64` or `macos-arm64`, which run on the CPU.
 3. A target has variants in order of preference. At its start a bundle selects the first that the device can run and
    reports why it skipped the others. The last one runs everywhere: `cpu`, or `wasm` in browsers.
 4. Give `--calibration` where a variant has a method for it: NPUs are fastest in int8, and some support nothing else.
 5. Providers of phones and NPUs require fixed sizes. The targets fix dimensions of usual names, as shown; `--dim` fixes
-   others, and overrides a target's; `--shape x=1,3,48,192` fixes the sizes of an input, those without a name too.
-6. What is compiled ahead of time makes the first start fast. What only the device can generate is generated there,
+   others, and overrides a target's; `--shape x=1,3,48,192` fixes the sizes of an input, with or without names.
+6. Compilation ahead of time makes the first start fast. Files that only the device can generate are generated there,
    at install or first start (by `prewarm` in a Python bundle, by your application with a bundle of files); until then
    the next variant runs.
 7. A variant for a custom build of ONNX Runtime is left out unless `runtime.custom_build` is set, with your
    `runtime.package` and `runtime.version`.
-8. Every target can be written with `--format files`: models, contexts, configuration, proofs and report, for programs
-   of your own. Targets of Python bundles that run on the CPU have `--format jar` too, and those of Android
+8. Every target can be written with `--format files`: models, contexts, configuration, proofs and report, for your
+   programs. Targets of Python bundles that run on the CPU have `--format jar` too, and those of Android
    `--format aar`.
 """
 
-_RUNS = ("Target", "System", "CPU", "Runtime", "Beside it", "Bundle", "Python")
-_VARIANTS = ("Target", "Variant", "Providers", "Precision", "With calibration data", "Prepared", "Least share")
+_RUNS = ("Target", "System", "CPU", "Runtime", "Plugins", "Bundle", "Python")
+_VARIANTS = ("Target", "Variant", "Providers", "Precision", "With calibration data", "Prepared", "Minimum share")
 
 
 def describe_matrix(heading: Sequence[str]) -> str:
@@ -52,7 +52,7 @@ def describe_matrix(heading: Sequence[str]) -> str:
         "",
         "## Providers",
         "",
-        *table(("Provider", "What it is", "Where it is", "Targets"), _provider_rows(profiles)),
+        *table(("Provider", "Title", "Packages", "Targets"), _provider_rows(profiles)),
     ]
     for profile in profiles:
         lines += ["", *_describe_target(profile)]
@@ -118,7 +118,7 @@ def _provider_rows(profiles: Sequence[TargetProfile]) -> Iterator[tuple[str, ...
         known = find_provider(name)
         users = [profile.id for profile in profiles if _uses(profile, name)]
         # The CPU is in all of them, and nobody reads a row of fifty names.
-        shown = "all but those for browsers" if name == "cpu" else ", ".join(map(code, users))
+        shown = "all except those for browsers" if name == "cpu" else ", ".join(map(code, users))
         yield code(name), known.title, _describe_where(known), shown or "none"
 
 
@@ -129,7 +129,7 @@ def _uses(profile: TargetProfile, name: str) -> bool:
 def _describe_where(known: ProviderKnowledge) -> str:
     parts = [describe_row(row) for row in known.presence.availability]
     parts += [known.presence.gone.rstrip(".")] if known.presence.gone else []
-    parts += [f"in its place: {known.presence.instead.rstrip('.')}"] if known.presence.instead else []
+    parts += [f"use instead: {known.presence.instead.rstrip('.')}"] if known.presence.instead else []
     return "; ".join(parts) or f"in every {known.package}"
 
 
@@ -142,7 +142,7 @@ def _describe_target(profile: TargetProfile) -> Iterator[str]:
     if profile.sources:
         rows = ((code(key), text) for key, text in sorted(profile.sources.items()))
         yield ""
-        yield from table(("Value", "Where it comes from"), rows)
+        yield from table(("Value", "Source"), rows)
 
 
 def _by_text(sentences: Mapping[str, str]) -> dict[str, str]:
@@ -159,7 +159,7 @@ def _facts(profile: TargetProfile) -> Iterator[str]:
     for text, names in _by_text(profile.cautions).items():
         yield f"Check first for {names}: {text}."
     for text, names in _by_text(profile.serves).items():
-        yield f"Serves devices without a target of their own ({names}): {text}."
+        yield f"Serves devices without a separate target ({names}): {text}."
     for text, names in _by_text(profile.refuses).items():
         yield f"Does not serve {names}: {text}."
     if profile.dimensions:

@@ -91,7 +91,7 @@ def describe_light(facts: ModelFacts) -> str:
     if any(name.startswith(_TREES) for name in facts.operators):
         return "tree ensembles are computed by the CPU on every device"
     if not any(_PRODUCTS.search(name) for name in facts.operators):
-        return "it has no convolutions and no matrix products, which are what accelerators are for"
+        return "it has no convolutions and no matrix products, the operators that accelerators speed up"
     if facts.weight_bytes + facts.generated_bytes <= _FEW_WEIGHT_BYTES and not any(
         "Conv" in name for name in facts.operators
     ):
@@ -179,12 +179,12 @@ def _explain_precision(facts: ModelFacts, profile: TargetProfile, variant: Varia
     integers = [name for name in facts.operators if _INTEGER.fullmatch(name)]
     if integers and provider.compiler is not None:
         yield (
-            f"it may not support the model's integer operators ({', '.join(integers[:3])}): it expects QuantizeLinear "
-            "and DequantizeLinear around float operators"
+            f"the provider may not support the model's integer operators ({', '.join(integers[:3])}): it expects "
+            "QuantizeLinear and DequantizeLinear around float operators"
         )
     elif facts.quantized:
         if not provider.graph.takes_fusions:
-            yield "the model is used unchanged, since it is quantised already"
+            yield "the model is used unchanged: it is already quantised"
     else:
         yield from _explain_floats(profile, variant)
 
@@ -204,9 +204,9 @@ def _explain_making(facts: ModelFacts, profile: TargetProfile, variant: Variant)
     compilation, preparation = plan_compilation(variant), plan_preparation(variant)
     if compilation is not None and wants_ranges(variant) and _leaves_sizes(facts, profile):
         where = "where sizes are fixed (--dim, --shape), else on the device, by prewarm or at the first start"
-        yield f"compiled here {where}"
+        yield f"compiled by bundler {where}"
     elif compilation is not None:
-        yield "compiled here, not on the device"
+        yield "compiled by bundler, not on the device"
     elif preparation is not None:
         yield f"the {preparation.thing} is generated on the device, at install or first start"
 
@@ -230,7 +230,7 @@ def _explain_dimensions(facts: ModelFacts, profile: TargetProfile) -> Iterator[s
         yield f"its accelerator does not support dynamic dimensions: fix {', '.join(wanted.dimensions)} with --dim"
     if wanted.shapes:
         inputs = ", ".join(map(shown_name, wanted.shapes))
-        yield f"its accelerator does not support unnamed dynamic dimensions: fix those of {inputs} with --shape"
+        yield f"its accelerator does not support unnamed dynamic dimensions: fix the sizes of {inputs} with --shape"
     if wanted.is_open:
         yield f"replace {OPEN_SIZE} below with the sizes that you need"
 

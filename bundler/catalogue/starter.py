@@ -24,10 +24,10 @@ title = {title}
 group = "Own targets"
 description = ""
 
-# What is not set here comes from what it extends. A table merges key by key; an array is replaced as a whole.
+# Other values come from the profile that it extends. A table merges key by key; an array is replaced as a whole.
 
 # [platform]
-# cpu = "cortex-a76"                     # the core, as QEMU calls it, for a proof under emulation
+# cpu = "cortex-a76"                     # QEMU's name of the core, to verify under emulation
 
 # [python]
 # versions = ["3.12"]                    # fewer versions make a smaller bundle
@@ -46,7 +46,7 @@ description = ""
 # [budget]
 # model_mb = 100
 
-# [sources]                              # where values come from that are not obvious
+# [sources]                              # sources of values that are not obvious
 # "platform.cpu" = "the board's data sheet"
 """
 
@@ -59,7 +59,7 @@ def write_starter(target: str, extends: str, path: Path) -> Path:
     """
     if not _IDENTIFIER.fullmatch(target):
         raise UsageError(
-            f"{shorten(target)} cannot name a target",
+            f"{shorten(target)} is not a valid target name",
             hint="use lower-case letters, digits and hyphens, up to 64",
         )
     text = _TEXT.format(
@@ -97,7 +97,7 @@ def _write(path: Path, text: str) -> Path:
         with path.open("x", encoding="utf-8", newline="\n") as stream:
             stream.write(text)
     except FileExistsError as error:
-        raise UsageError(f"{path} exists", hint="give another place with -o") from error
+        raise UsageError(f"{path} already exists", hint="choose another path with -o") from error
     except OSError as error:
-        raise UsageError(f"cannot write {path}: {error.strerror}", hint="give another place with -o") from error
+        raise UsageError(f"cannot write {path}: {error.strerror}", hint="choose another path with -o") from error
     return path

@@ -60,9 +60,9 @@ class Need:
             there = f"{_STARTED[facts.runs]}{where}"
             why = f"the bundle is for {self.describe()}, and {name} runs {there}"
         elif self.here and not facts.is_here:
-            why = "a bundle of files has no runtime to be started with there"
+            why = "a bundle of files has no runtime that could start there"
         if why:
-            hint = "name a device of its kind, or none: then one that suits is chosen"
+            hint = "remove --on: bundler then chooses a device that suits the bundle"
             raise UsageError(f"--on {name}: {why}", hint=hint)
 
 

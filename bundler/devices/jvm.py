@@ -68,7 +68,7 @@ class JvmKind:
         """Raises `DeviceMissingError` without Java, and `UsageError` for a setting."""
         if opening.setting:
             raise UsageError(
-                f"--on {NAME} takes no setting, and {opening.setting[:80]!r} is one", hint=f"use --on {NAME}"
+                f"--on {NAME} does not accept a setting: {opening.setting[:80]!r}", hint=f"use --on {NAME}"
             )
         try:
             java = find_toolchain(JAVA.name)

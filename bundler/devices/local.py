@@ -51,7 +51,7 @@ class LocalKind:
     def open(self, opening: Opening) -> Iterator[LocalDevice]:
         """It is always here. Raises `UsageError` for a setting."""
         if opening.setting:
-            raise UsageError(f"--on local takes no setting, and {opening.setting[:80]!r} is one", hint="use --on local")
+            raise UsageError(f"--on local does not accept a setting: {opening.setting[:80]!r}", hint="use --on local")
         yield LocalDevice(facts=see_facts(), sandbox=opening.sandbox)
 
     def examine(self, cache_root: Path) -> ToolStatus:

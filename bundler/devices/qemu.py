@@ -67,11 +67,11 @@ class QemuKind:
         """Its setting is the core to emulate, else it is the one that the target names."""
         if opening.setting and opening.setting not in CORES:
             raise UsageError(
-                f"--on {self.name}: no core named {opening.setting[:80]!r} is known", hint=f"one of {', '.join(CORES)}"
+                f"--on {self.name}: unknown core {opening.setting[:80]!r}", hint=f"one of {', '.join(CORES)}"
             )
         opening.need.require_fit(Facts(name=self.name, system=_SYSTEM, machine=self.machine))
         if opening.sandbox is not None:
-            raise DeviceMissingError("nothing is emulated in the sandbox", hint="leave --sandbox away")
+            raise DeviceMissingError("--sandbox cannot be used with emulation", hint="remove --sandbox")
         if platform.system() != _SYSTEM or find_emulator(self.machine) is None:
             raise DeviceMissingError(f"no emulator for {self.machine} is installed (qemu-user-static)", hint=_INSTALL)
         core = opening.setting or _find_core(opening.need.target)
@@ -80,9 +80,9 @@ class QemuKind:
             python = emulated_python(image, core)
         except EmulationError as error:
             raise DeviceMissingError(
-                "its processor could not be emulated here",
+                "its processor could not be emulated on this machine",
                 details=(str(error),),
-                hint="`bundler doctor` shows what emulation finds here",
+                hint="`bundler doctor` shows the state of emulation on this machine",
             ) from error
         yield EmulatedDevice(facts=self._describe(python, core), python=python)
 
@@ -90,7 +90,7 @@ class QemuKind:
         """Whether the emulator is here, and its Python."""
         path = find_emulator(self.machine)
         image = image_ready(find_images(cache_root, self.machine), self.machine)
-        state = f"image {image}" if image else "its Python image is made at the first verification, in some seconds"
+        state = f"image {image}" if image else "its Python image is made at the first verification, in seconds"
         return ToolStatus(
             name=f"device {self.name}",
             found=path is not None,

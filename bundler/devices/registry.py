@@ -26,7 +26,7 @@ def device_names() -> tuple[str, ...]:
     """All registered names, this machine's first. Raises `EnvironmentMissingError` where that is not among them."""
     names = registered_names(GROUP)
     if LOCAL not in names:
-        raise EnvironmentMissingError("no device is registered", hint="install bundler anew")
+        raise EnvironmentMissingError("no device is registered", hint="install bundler again")
     return (LOCAL, *(name for name in names if name != LOCAL))
 
 
@@ -37,9 +37,9 @@ def find_kind(name: str) -> Kind:
         names = device_names()
         meant = next(iter((*difflib.get_close_matches(name, names, n=1), LOCAL)))
         raise UsageError(
-            f"--on {name[:80]}: there is no such device",
+            f"--on {name[:80]}: unknown device",
             details=(f"the devices are {', '.join(names)}",),
-            hint=f"use --on {meant}; `bundler doctor` shows which of them are here",
+            hint=f"use --on {meant}; `bundler doctor` shows the available ones",
         )
     kind: Kind = point.load()
     return kind
@@ -52,7 +52,7 @@ def check_device(on: str, cache_root: Path) -> None:
     name, _, setting = on.partition(":")
     status = find_kind(name).examine(cache_root)
     if not status.found and not setting:
-        raise DeviceMissingError(f"--on {name}: it is not here", hint=status.hint)
+        raise DeviceMissingError(f"--on {name}: not available on this machine", hint=status.hint)
 
 
 @contextmanager
@@ -77,7 +77,7 @@ def _find_first(opening: Opening, stack: ExitStack) -> Device | str:
     need = opening.need
     name = next((name for name in device_names() if find_kind(name).suits(need)), None)
     if name is None:
-        return f"{_explain_foreign(need)}, and no device that is known here runs such programs"
+        return f"{_explain_foreign(need)}, and no known device runs such programs"
     try:
         return stack.enter_context(find_kind(name).open(opening))
     except DeviceMissingError as error:

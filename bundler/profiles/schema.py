@@ -96,7 +96,7 @@ class Variant(Section):
     shortfall: Literal["fail", "report"] = "fail"
     """When fewer nodes than `least_share` are assigned to the first provider: fail, or continue with a warning."""
     custom_build: bool = False
-    """Requires a custom build of ONNX Runtime: omitted, with a message, unless `runtime.custom_build`."""
+    """Requires a custom build of ONNX Runtime: left out, with a message, unless `runtime.custom_build`."""
     keep_on_device: bool = False
     """Outputs stay in the memory of the first provider's device until they are read, so that they can be the next run's
     inputs without a copy."""

@@ -36,7 +36,7 @@ def chart_accuracy(part: ComponentReport) -> Accuracy | None:
         error_scale=error_scale,
         sqnr_scale=sqnr_scale,
         gate_text=_join(_describe_error(limit) for limit in limits),
-        sqnr_gate_text=_join("" if limit.sqnr_db is None else f"at least {limit.sqnr_db:g} dB" for limit in limits),
+        sqnr_gate_text=_join("" if limit.sqnr_db is None else f"min {limit.sqnr_db:g} dB" for limit in limits),
         equal=all(check.equal and judged_outputs(check) for check in checks),
         metrics=(*_describe_metrics(part), *describe_drift(part, final_checks(part))),
         drift=chart_drift(part, final_checks(part)),
@@ -57,7 +57,7 @@ def _describe_metrics(part: ComponentReport) -> Iterator[str]:
             facts, variant = outcome.read_facts(MetricFacts), steps[outcome.step].variant
             tag = show_tag(part, variant)
             yield (
-                f"Your own metric{f' of {tag}' if tag else ''}: {facts.value:.4g}, over {facts.samples} samples; "
+                f"Your metric{f' of {tag}' if tag else ''}: {facts.value:.4g}, over {facts.samples} samples; "
                 f"the original model has {facts.reference:.4g}."
             )
 

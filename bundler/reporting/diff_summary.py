@@ -171,7 +171,7 @@ def _describe_speed(pairs: Sequence[Pair], timed: tuple[Timings, Timings]) -> st
         return "speed cannot be compared: the models, or the names of their files, differ"
     verdicts = [verdict for pair in equal for verdict in _compare_times(pair, timed)]
     if not verdicts:
-        return "speed cannot be compared: the reports beside the bundles have no times for both"
+        return "speed cannot be compared: the reports of the two bundles do not both have times"
     claims = [(name, verdict) for name, verdict, tone in verdicts if tone != "plain"]
     if not claims:
         name, verdict, _ = verdicts[0]

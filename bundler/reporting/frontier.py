@@ -69,7 +69,7 @@ def _describe_timing(frontier: Frontier, unchanged: float | None) -> str:
     if any(attempt.processor_ratio is not None for attempt in frontier.attempts):
         timing += " CPU time is that of all processors together, by the unchanged model's."
     if any(doubt_ratio(attempt.low, attempt.high, attempt.rounds) for attempt in frontier.attempts):
-        timing += " A ratio in brackets is no significant difference: too few rounds, or rounds on both sides of 1."
+        timing += " A ratio in brackets is not a significant difference: too few rounds, or rounds on both sides of 1."
     return timing if unchanged is None else f"{timing} Milliseconds are the ratio times the unchanged model's latency."
 
 

@@ -35,7 +35,7 @@ def chart_placements(part: ComponentReport) -> tuple[Placement, ...]:
 def describe_unassigned(part: ComponentReport, unassigned: str) -> str:
     """Why there is no count of nodes by provider, where the bundle says `unassigned`."""
     if any(find_placement(part, variant) for variant in part.plan.variants):
-        return "no runtime counted them in a run; the compiled or estimated assignment is above"
+        return "no runtime counted them in a run; see the compiled or estimated assignment above"
     return unassigned
 
 

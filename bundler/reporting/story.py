@@ -295,7 +295,7 @@ def _accuracy_card(part: ComponentReport) -> Card:
     if all(output.equal for output in outputs):
         return Card(label="Accuracy", value="Equal", change="bit-identical", detail=detail, tone="good")
     least, error = least_decibels(outputs), greatest_error(outputs)
-    value = f"{least:.0f} dB" if least is not None else show_error(error)
+    value = f"SQNR {least:.0f} dB" if least is not None else show_error(error)
     return Card(
         label="Accuracy",
         value=value,

@@ -54,9 +54,9 @@ def load_config(bundle: Path, path: Path) -> RuntimeConfig:
     if faults:
         more = (f"… and {len(faults) - MAX_LISTED_FAULTS} more",) if len(faults) > MAX_LISTED_FAULTS else ()
         raise VerificationError(
-            f"{bundle}: runtime.json asks for what bundler never writes",
+            f"{bundle}: runtime.json has values that bundler never writes",
             details=(*faults[:MAX_LISTED_FAULTS], *more),
-            hint="do not use this bundle: it was altered, or made by something else",
+            hint="do not use this bundle: it was altered or not made by bundler",
         )
     return config
 
@@ -82,7 +82,7 @@ def _parse(bundle: Path, path: Path) -> RuntimeConfig:
 def _check_schema(bundle: Path, data: Any) -> None:
     schema = data.get("schema") if isinstance(data, dict) else None
     if not isinstance(schema, int) or isinstance(schema, bool):
-        raise _damaged(bundle, "runtime.json: schema: it is no whole number")
+        raise _damaged(bundle, "runtime.json: schema: not a whole number")
     if schema == RUNTIME_SCHEMA:
         return
     raise VerificationError(
@@ -129,7 +129,7 @@ def _check_component(component: RuntimeComponent) -> Iterator[str]:
 def _check_together(config: RuntimeConfig) -> Iterator[str]:
     unknown = [name for name in config.together if name not in {component.name for component in config.components}]
     for name in unknown:
-        yield f"{name[:80]!r} belongs together with others, and is no component"
+        yield f"{name[:80]!r} belongs together with others and is not a component"
     if len(set(config.together)) != len(config.together) or len(config.together) == 1:
         yield "the components that belong together are not two or more names, each given once"
 

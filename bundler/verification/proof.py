@@ -18,7 +18,7 @@ LEVELS: Final[tuple[Proof, ...]] = ("resolved", "ran-unchecked", "stand-in", "em
 """Levels of proof from the lowest to the highest."""
 
 
-NOTHING: Final = {"": "the golden set has nothing to compare with"}
+NOTHING: Final = {"": "the golden set has no values to compare with"}
 """The reason for a comparison without samples or outputs."""
 
 MAX_LISTED_OUTPUTS = 3

@@ -47,17 +47,17 @@ def describe_variants(
 
 
 def describe_pipeline(records: Sequence[PipelineRecord]) -> Iterator[str]:
-    """`pipeline.py:run answered as with the original models on 12 of 12 samples (largest difference 2e-06)`."""
+    """`pipeline.py:run matches the original models on 12 of 12 samples; max difference 2e-06`."""
     for record in records:
         which = f" with variant {record.variant}" if len(records) > 1 else ""
-        difference = f"; largest difference {record.max_absolute:.2g}" if record.max_absolute else ""
+        difference = f"; max difference {record.max_absolute:.2g}" if record.max_absolute else ""
         samples = f"{record.equal} of {record.samples} samples"
-        doubts = "".join(f"; no sample called {name}" for name in record.uncalled)
+        doubts = "".join(f"; no sample runs {name}" for name in record.uncalled)
         doubts += "".join(f"; other outputs of {name} changed no answer" for name in record.unnoticed)
         if record.metric is not None:
             own = f"{record.metric.value:.6g}; the original models' {record.metric.reference:.6g}"
-            yield f"metric {record.metric.function} of what {record.function}{which} answered {own}"
-        yield f"{record.function}{which} answered as with the original models on {samples}{difference}{doubts}"
+            yield f"metric {record.metric.function} of {record.function}{which} {own}"
+        yield f"{record.function}{which} matches the original models on {samples}{difference}{doubts}"
 
 
 def is_verified(record: VariantProofRecord) -> bool:
@@ -65,7 +65,7 @@ def is_verified(record: VariantProofRecord) -> bool:
     return record.passed is True and record.level != "ran-unchecked"
 
 
-_UNCHECKED: Final = "Ran, and not every output could be checked"
+_UNCHECKED: Final = "Ran; some outputs could not be checked"
 
 
 def _head(record: VariantProofRecord) -> str:

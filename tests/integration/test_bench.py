@@ -36,7 +36,7 @@ def test_bundles_are_timed_beside_the_original_model(
     fixed = bundler.build(model, *here, "--dim=batch=2", "--name=fixed", "--no-prove", "--output", tmp_path / "out")
     reported = bundler.run("bench", fixed["bundle"], "--batch", "4").expect(2).err
     assert f"{fixed['bundle']} only accepts a batch of 2: --batch 4 cannot be timed" in reported
-    assert "hint: omit --batch, or build a bundle whose first size is open or 4" in reported
+    assert "hint: remove --batch, or build a bundle whose first size is open or 4" in reported
     model = models.save(models.cnn(), tmp_path / "again", "cnn.onnx")
     few = bundler.run("bench", bundle, "--seconds", "0.1", "--baseline", model).expect(0)
     assert ("warning: " in few.err) == ("hint: measure on an idle machine" in few.err)

@@ -155,7 +155,7 @@ def test_a_project_names_what_runs_all_models(warm: CommandLine, folder: Path) -
     (planned,) = here.run("plan", "--json").expect(0).document["plans"]
     assert [step["id"] for step in planned["steps"] if step["state"] == "stale"] == ["pipeline/cpu"]
     built = here.run("build").expect(0)
-    assert "pipeline.py:run answered as with the original models on 2 of 2 samples" in built.out
+    assert "pipeline.py:run matches the original models on 2 of 2 samples" in built.out
     (record,) = read(folder / "dist" / "pair-linux-x64" / "bundle.json")["pipeline"]
     assert (record["variant"], record["function"], record["equal"]) == ("cpu", "pipeline.py:run", 2)
     assert str(folder) not in json.dumps(record)
@@ -341,7 +341,7 @@ def test_a_pipeline_runs_streams_and_the_projects_own_metric_judges_it(warm: Com
         np.savez(folder / "pages" / f"{number}.npz", **values)
     here = CommandLine(cache=warm.cache, env=warm.env, cwd=folder)
     built = here.run("build").expect(0)
-    assert "metric score.py:equal_steps of what pipeline.py:run answered " in built.out
+    assert "metric score.py:equal_steps of pipeline.py:run " in built.out
     (record,) = read(folder / "dist" / "pair-linux-x64" / "bundle.json")["pipeline"]
     assert (record["equal"], record["least"], record["metric"]["reference"]) == (0, 0.0, 1.0)
     assert record["metric"]["value"] > 0.9

@@ -57,7 +57,7 @@ def test_a_bench_runs_inside_with_the_model_beside(bundler: CommandLine, here: t
 def test_a_web_bundle_is_not_run_and_says_so(bundler: CommandLine, tmp_path: Path) -> None:
     model = models.save(models.mlp(), tmp_path / "in", "mlp.onnx")
     answer = bundler.run("build", model, "--target", "web-wasm", "--sandbox", "--output", tmp_path / "out").expect(0)
-    assert "no browser is started for --sandbox" in answer.out + answer.err
+    assert "--sandbox cannot be used with a browser" in answer.out + answer.err
 
 
 def test_where_it_cannot_be_had_nothing_runs(

@@ -66,9 +66,9 @@ class Handler(BaseHTTPRequestHandler):
         listener = self._site.posts.get(path)
         length = self.headers.get("Content-Length", "")
         if listener is None or self.headers.get("Origin") != f"http://{self.headers.get('Host')}":
-            self.send_error(HTTPStatus.FORBIDDEN, "nothing here listens to that")
+            self.send_error(HTTPStatus.FORBIDDEN, "unknown address for a POST request")
         elif not length.isdecimal() or int(length) > POST_BYTES:
-            self.send_error(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "the body has no length, or too much of it")
+            self.send_error(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "the length of the body is missing or too large")
         else:
             listener(self.rfile.read(int(length)))
             self._answer(HTTPStatus.NO_CONTENT, {"Cache-Control": "no-store"})
@@ -105,7 +105,7 @@ class Handler(BaseHTTPRequestHandler):
             return None
         path = decode_path(self.path)
         if path is None:
-            self.send_error(HTTPStatus.BAD_REQUEST, "the address is no text")
+            self.send_error(HTTPStatus.BAD_REQUEST, "the address is not valid text")
         return path
 
     def _answer_file(self, path: str) -> None:

@@ -25,7 +25,7 @@ ADAPTER = "WEBGPU_ADAPTER"
 FRAMES = "FRAMES"
 """In a command's environment: set where the page holds frames."""
 
-IN_NO_SANDBOX = "no browser is started for --sandbox: it has no network, and a page comes through one"
+IN_NO_SANDBOX = "--sandbox cannot be used with a browser: the sandbox has no network, and a page is loaded over one"
 
 
 @dataclass(slots=True, kw_only=True)
@@ -69,7 +69,7 @@ class BrowserDevice:
         return files
 
     def _explain(self, said: str) -> EnvironmentMissingError:
-        hint = "start it by hand to see why, or name another with --on browser:PATH"
+        hint = "start it by hand to see why, or use another with --on browser:PATH"
         if self.named:
             return EnvironmentMissingError(
                 f"the browser {self.program} does not run our page", details=(said,), hint=hint
@@ -95,7 +95,7 @@ class BrowserKind:
         if program is None:
             raise DeviceMissingError(NONE_FOUND)
         if opening.sandbox is not None:
-            raise DeviceMissingError(IN_NO_SANDBOX, hint="leave --sandbox away")
+            raise DeviceMissingError(IN_NO_SANDBOX, hint="remove --sandbox")
         facts = replace(see_facts(), name=NAME, runs="pages", place=f"in {program.name}", is_here=False)
         yield BrowserDevice(facts=facts, program=program, named=is_named(opening.setting))
 

@@ -125,7 +125,7 @@ def _start(command: tuple[str, ...], places: dict[str, str], log: Path) -> subpr
         raise EnvironmentMissingError(
             f"the browser {command[0]} cannot be started",
             details=(str(error.strerror or error),),
-            hint="name another Chromium-family browser with --on browser:PATH",
+            hint="use another Chromium-family browser with --on browser:PATH",
         ) from error
 
 

@@ -56,9 +56,9 @@ def find_browser(named: str = "") -> Path | None:
     found = shutil.which(wanted)
     if found is None:
         raise EnvironmentMissingError(
-            f"there is no browser {wanted}",
+            f"the browser {wanted} does not exist",
             details=(f"--on or {VARIABLE} names it",),
-            hint="give the path or the command of a Chromium-family browser (Chromium, Chrome, Edge)",
+            hint="use the path or the command of a Chromium-family browser (Chromium, Chrome, Edge)",
         )
     return Path(found)
 

@@ -104,14 +104,14 @@ def _explain(error: Exception, host: str, port: int) -> UsageError:
     code = getattr(error, "errno", None)
     if code == errno.EADDRINUSE:
         return UsageError(
-            f"port {port} of {host} is in use by another program", hint="choose another with --port, or any with 0"
+            f"port {port} of {host} is in use by another program", hint="use another port, or --port 0 for any free one"
         )
     if code == errno.EACCES:
-        return UsageError(f"port {port} is not open to you", hint="choose one above 1023 with --port")
+        return UsageError(f"you may not use port {port}", hint="use --port with a number above 1023")
     return UsageError(
         f"cannot serve on {host}, port {port}",
         details=(str(error),),
-        hint="leave --host out to serve on this machine alone",
+        hint="remove --host to serve on this machine only",
     )
 
 

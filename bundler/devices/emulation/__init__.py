@@ -86,7 +86,7 @@ def make_image(cache_root: Path, architecture: str, report: Callable[[str], None
 def emulated_python(image: Path, cpu: str | None) -> EmulatedPython:
     """The image's Python, on the core named `cpu` or on one that has every instruction."""
     if cpu is not None and cpu not in CORES:
-        raise EmulationError(f"no core named {cpu!r} is known; known: {', '.join(CORES)}")
+        raise EmulationError(f"unknown core {cpu!r}; known: {', '.join(CORES)}")
     about: dict[str, str] = json.loads((image / "image.json").read_text("utf-8"))
     core = ("-cpu", cpu or "max")  # always given, so that QEMU_CPU cannot differ from the view
     # Libraries and modules of this machine's processor would be loaded otherwise.
@@ -130,13 +130,13 @@ def _emulator(architecture: str) -> str:
 def _check_tools(architecture: str) -> None:
     if architecture not in DEBIAN_NAMES:
         known = ", ".join(DEBIAN_NAMES)
-        raise EmulationError(f"no image is known for {architecture!r}; known: {known}")
+        raise EmulationError(f"no image for {architecture!r}; known: {known}")
     _emulator(architecture)
     missing = [tool for tool in ("apt-get", "dpkg-deb", "tar") if shutil.which(tool) is None]
     if missing:
         raise EmulationError(
-            f"{', '.join(missing)} not on PATH: the image is made of Debian packages, "
-            "so make it on Debian or Ubuntu, or in a container of one"
+            f"{', '.join(missing)} not on PATH: the image is made of Debian packages: "
+            "make it on Debian or Ubuntu, or in a container of one"
         )
 
 

@@ -57,8 +57,8 @@ def _fetch_lists(apt_get: Sequence[str], lists: Path, architecture: str) -> None
     done = run_process((*apt_get, "update"), env=fetching_environment())
     if not any(lists.glob("*Packages*")):
         raise EmulationError(
-            f"no package list for {architecture} could be fetched; is there a network, and do "
-            f"this machine's package sources have that processor? {_last_lines(done.stderr)}"
+            f"no package list for {architecture} could be fetched: check the network, and that "
+            f"this machine's package sources have that processor. {_last_lines(done.stderr)}"
         )
 
 

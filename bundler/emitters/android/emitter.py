@@ -29,7 +29,7 @@ AAR: Final = "aar"
 _FORMATS: Mapping[str, str] = MappingProxyType(
     {
         "gradle": "a Gradle library module in Kotlin with the models among its assets, and an example app",
-        AAR: "the same module compiled, as an AAR with its POM in a Maven repository of its own",
+        AAR: "the same module compiled, as an AAR with its POM in a separate Maven repository",
     }
 )
 
@@ -41,7 +41,9 @@ class AndroidEmitter:
     name: str = "android"
     formats: Mapping[str, str] = field(default_factory=lambda: _FORMATS)
     lends_to: frozenset[str] = frozenset({"neutral"})
-    untimed: str = "a module for Android is timed on a phone: `benchmark()` in the app, or its example"
+    untimed: str = (
+        "bundler does not time modules for Android: call `benchmark()` on a phone, in your app or the example"
+    )
 
     def move(self, package_format: str) -> tuple[str, ...]:
         """The ecosystem alone: the runtime is the target's own."""

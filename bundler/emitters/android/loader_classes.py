@@ -96,7 +96,7 @@ def _find_compiled_package(jar: Path) -> str:
 def _take_package(names: Iterable[str]) -> str:
     found = set(names)
     if len(found) != 1:
-        raise VerificationError("the module's loader is not there, or in several packages", hint="build it again")
+        raise VerificationError("the module's loader is missing or in several packages", hint="build it again")
     return found.pop()
 
 

@@ -69,7 +69,7 @@ def _refuse(archive: Path, problems: list[str]) -> VerificationError:
     return VerificationError(
         f"{archive.name} has native libraries that do not suit the target",
         details=tuple(problems),
-        hint="take another version of the library that they are from",
+        hint="use another version of the package that contains them",
     )
 
 
@@ -89,7 +89,7 @@ def _examine(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, abi: str) -> Nati
     if (library.bits, library.machine) != _MACHINES[abi]:
         return f"{entry.filename}: its code is for another processor (machine {library.machine}, {library.bits} bits)"
     if library.bits == 64 and library.alignment < PAGE:  # noqa: PLR2004 (as the table has it)
-        return f"{entry.filename}: a segment is aligned to {library.alignment} bytes, and pages of {PAGE} need as many"
+        return f"{entry.filename}: a segment is aligned to {library.alignment} bytes (min {PAGE}, the size of a page)"
     return library
 
 
@@ -97,20 +97,20 @@ def read_library(file: IO[bytes], name: str, size: int) -> NativeLibrary:
     """The headers of the ELF file `name` of `size` bytes. Raises `ValueError` where they are none, or lead out."""
     identity = file.read(_IDENTITY)
     if len(identity) != _IDENTITY or identity[:4] != _MAGIC or identity[5] != _LITTLE or identity[4] not in _HEADERS:
-        raise ValueError("it is no native library")
+        raise ValueError("it is not a native library")
     bits, header = _HEADERS[identity[4]]
     fields = header.unpack(_read(file, header.size))
     machine, start, length, count = fields[1], fields[4], fields[8], fields[9]
     segment = _SEGMENTS[bits]
     if length != segment.size or start + length * count > size or start < _IDENTITY + header.size:
-        raise ValueError("its program headers are not in it")
+        raise ValueError("its program headers are missing")
     file.seek(start)
     rows = [segment.unpack(_read(file, segment.size)) for _ in range(count)]
     loaded = [row[-1] for row in rows if row[0] == _LOAD]
     if not loaded:
-        raise ValueError("nothing in it is loaded")
+        raise ValueError("it has no segment to load")
     if any(value & (value - 1) for value in loaded):
-        raise ValueError("the alignment of a segment is no power of two")
+        raise ValueError("the alignment of a segment is not a power of two")
     return NativeLibrary(name=name, size=size, bits=bits, machine=machine, alignment=min(loaded))
 
 

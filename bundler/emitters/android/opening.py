@@ -76,7 +76,7 @@ def _unpack(archive: Path, folder: Path) -> None:
         if CLASSES not in {entry.filename for entry in wanted}:
             raise ValueError(f"it has no {CLASSES}")
         if sum(entry.file_size for entry in wanted) > archive.stat().st_size:
-            raise ValueError("its files are larger than itself")
+            raise ValueError("its files are larger than the archive")
         for entry in wanted:
             _check_entry(entry)
             target = folder / entry.filename
@@ -88,6 +88,6 @@ def _unpack(archive: Path, folder: Path) -> None:
 def _check_entry(entry: zipfile.ZipInfo) -> None:
     parts = PurePosixPath(entry.filename).parts
     if "/".join(parts) != entry.filename or ".." in parts or "\\" in entry.filename or ":" in entry.filename:
-        raise ValueError(f"{entry.filename[:80]!r} is no plain name")
+        raise ValueError(f"{entry.filename[:80]!r} is not a plain name")
     if entry.compress_type != zipfile.ZIP_STORED:
         raise ValueError(f"{entry.filename[:80]!r} is compressed")

@@ -99,7 +99,7 @@ def _combine(proof: VariantProof, ran: LoaderRun, *, here: bool) -> VariantProof
     status, reason = outcome.get("status"), str(outcome.get("reason", ""))
     if status == "passed":
         how = (
-            "and by the module's own loader, but for its classes of Android, on the Java virtual machine with "
+            "and by the module's own loader, except its Android classes, on the Java virtual machine with "
             f"onnxruntime {ran.runtime}"
         )
         return replace(proof, reason=f"{proof.reason}, {how}")

@@ -23,7 +23,7 @@ from bundler.profiles.schema import TargetProfile
 from bundler.support.platforms import SYSTEMS, python_machines
 
 _FORMATS: Mapping[str, str] = MappingProxyType(
-    {"jar": "a jar for Kotlin and Java with the model in it, its POM, and the runtime beside it"}
+    {"jar": "a jar for Kotlin and Java with the model in it, its POM, and the runtime next to it"}
 )
 
 

@@ -125,7 +125,7 @@ def _check(pin: Pin, path: Path) -> None:
         raise EnvironmentMissingError(
             f"the artifact {pin.name} {pin.version} that Maven fetched is not the one in the lock",
             details=(f"locked sha256:{pin.hashes[0]}", f"fetched sha256:{sha256}"),
-            hint="find out who altered it: a version once published never changes",
+            hint="find out who altered it: a published version never changes",
         )
 
 
@@ -154,7 +154,7 @@ def _write_project(pins: Sequence[Pin]) -> str:
     """A project that depends on these artifacts, and on nothing that they depend on."""
     for pin in pins:
         if not _COORDINATES.fullmatch(pin.name) or not _VERSION.fullmatch(pin.version):
-            raise DefectError(f"{pin.name[:80]!r} {pin.version[:80]!r} are no coordinates of an artifact")
+            raise DefectError(f"{pin.name[:80]!r} {pin.version[:80]!r} are not coordinates of an artifact")
     dependencies = "\n".join(map(_write_dependency, pins))
     return (
         '<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0</modelVersion>\n'

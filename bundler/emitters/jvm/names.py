@@ -90,7 +90,7 @@ def _take_package(name: str) -> str:
     if parts[0] in ("java", "javax", "kotlin", "android") or name == "ai.onnxruntime":
         raise UsageError(
             f"the package {name!r} belongs to the platform or the runtime",
-            hint="use one of your own: --package-name com.acme.model",
+            hint="use your own package: --package-name com.acme.model",
         )
     return ".".join(parts)
 
@@ -100,7 +100,7 @@ def make_version(version: str) -> str:
     if len(version) > LONGEST_GIVEN or not _VERSION.fullmatch(version) or ".." in version:
         raise UsageError(
             f"{version[:80]!r} cannot be the version of a Maven artifact",
-            hint="give letters, digits, '.', '_', '+' and '-', beginning and ending with a letter or a digit: "
+            hint="use letters, digits, '.', '_', '+' and '-', beginning and ending with a letter or a digit: "
             "--version 1.2.3",
         )
     return version

@@ -42,7 +42,7 @@ class JvmSettings(EcosystemSection):
             known = ", ".join(f"{name} {machine}" for name, machine in NATIVES)
             yield (
                 ("bundle", "ecosystem"),
-                f"there is no runtime for Java on {system} {architecture} (it is for {known})",
+                f"the runtime for Java does not support {system} {architecture} (it supports {known})",
             )
         for position, variant in enumerate(profile.variants):
             for place, entry in enumerate(variant.providers):

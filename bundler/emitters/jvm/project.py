@@ -90,7 +90,7 @@ def write_bundle(request: EmitRequest, folder: Path) -> Emitted:
         payload=None,
         package=draft.names.package,
         dependencies=describe_artifacts(request, draft.lock, folder, places),
-        notes=(f"the runtime beside the jar is for {draft.natives} alone; the POM names the one for every system",),
+        notes=(f"the runtime next to the jar is for {draft.natives} only; the POM names the one for every system",),
     )
 
 

@@ -239,7 +239,7 @@ def _describe_compiled(compiled: Compiled) -> list[str]:
         lines.append(
             f"The compiled file holds the graphs of {' and '.join(compiled.partners)}: create their sessions one after "
             "the other in one process, with the configuration below. ONNX Runtime's documentation says that the second "
-            "then takes what the first has loaded; it was not tried here."
+            "then takes what the first has loaded; bundler has not tried it."
         )
     if compiled.statement:
         lines.append(f"Its compatibility string for the runtime's own check: {compiled.statement}.")

@@ -41,7 +41,7 @@ class NeutralEmitter:
     name: str = "neutral"
     formats: Mapping[str, str] = field(default_factory=lambda: _FORMATS)
     lends_to: frozenset[str] = frozenset({"android"})
-    untimed: str = "a bundle of files has no runtime of its own to time"
+    untimed: str = "a bundle of files has no runtime to time"
 
     def move(self, package_format: str) -> tuple[str, ...]:
         """The ecosystem alone: what opens the files need not be Java, whose API sets fewer options."""
@@ -57,7 +57,7 @@ class NeutralEmitter:
         if _VERSION.fullmatch(version) is None:
             raise UsageError(
                 f"{version[:80]!r} is not a version",
-                hint="give up to 64 letters, digits, '.', '+', '!', '_' and '-', beginning with a letter or digit: "
+                hint="use up to 64 letters, digits, '.', '+', '!', '_' and '-', beginning with a letter or digit: "
                 "--version 1.2.3",
             )
         unused = f"a bundle of files is not a package: the name {package_name!r} is ignored" if package_name else ""

@@ -38,11 +38,11 @@ _FORBIDDEN = (
 _UNSAID = {
     "chain": "provider chains: a variant has one provider, and the runtime appends its CPU provider by itself",
     "session": "session options that are not configuration entries (threads, optimisation level): "
-    "the runtime's defaults apply, unless you pass options of your own",
+    "the runtime's defaults apply, unless you pass others",
     "optimizers": "optimisers that must not run at load time (`disabled_optimizers`): with "
-    "the runtime's defaults they run, and the graph is another one than the one that was verified",
+    "the runtime's defaults they run, and the graph differs from the verified one",
     "select": "which of a plugin's devices to use",
-    "deferred": "what is generated on the device: opened from the package, such a variant starts without it",
+    "deferred": "files generated on the device: opened from the package, such a variant starts without them",
     "together": "which components must run on the variant of one name",
     "state": "which outputs are inputs of the next call",
     "metadata": "the original model's metadata: use runtime.json",

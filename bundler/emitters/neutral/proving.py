@@ -25,7 +25,7 @@ from bundler.providers.registry import find_by_runtime_name
 from bundler.verification.configuration import load_config
 from bundler.verification.streams import find_state_fault
 
-NOT_HELD = "runtime.json holds it to nothing"
+NOT_HELD = "runtime.json sets no limit for it"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,7 +99,7 @@ def find_way(variant: RuntimeVariant) -> Way | str:
 def _way_of_compiled(variant: RuntimeVariant, compiled: Compiled) -> Way | str:
     knowledge = find_by_runtime_name(compiled.provider)
     if knowledge is None or knowledge.compiler is None or not knowledge.compiler.executes:
-        return f"what was compiled for {compiled.provider} runs on the device alone"
+        return f"the file compiled for {compiled.provider} runs on the device only"
     if len(compiled.devices) > 1:
         devices = ", ".join(compiled.devices)
         return f"it was compiled for several devices at once ({devices}), and only a device can pick its part"

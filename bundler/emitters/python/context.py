@@ -203,7 +203,7 @@ def _check_streams(config: RuntimeConfig, classes: Sequence[tuple[str, str]]) ->
         if component.state and f"{pair[0]}Stream" in names:
             raise UsageError(
                 f"the stream of component {component.name} would have the class of {names[f'{pair[0]}Stream']}",
-                hint="give one of them another name",
+                hint="rename one of the two components",
             )
 
 
@@ -303,7 +303,7 @@ def _describe(port: Port, python_name: str) -> str:
     if (port.type.element_type or "").startswith(("bfloat16", "float8")):
         text += ", as the bits that it is stored in"
     if port.optional:
-        text += ", the model's own default when left out"
+        text += ", default: the model's own"
     return text if port.name == python_name else f"{text} (`{shorten(port.name)}` in the model)"
 
 

@@ -121,7 +121,7 @@ def _copy_pipeline(request: EmitRequest, folder: Path) -> None:
         if (folder / name).exists() or (name != PIPELINE and taken.with_suffix("").exists()):
             raise UsageError(
                 f"the pipeline needs {visible(name)}, and the bundle has a file of this name",
-                hint="give it another name",
+                hint="rename it",
             )
     for name, path in request.pipeline.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)

@@ -189,7 +189,7 @@ def _make_once(home: Path, lock: Lock, provide: Provide, make: Callable[[Path, P
         if _is_intact(place):
             return place
     if home.exists():
-        say(f"{find_altered(home, closed=True) or _MARK} in {home} was altered: the environment is made anew")
+        say(f"{find_altered(home, closed=True) or _MARK} in {home} was altered: the environment is made again")
     home.parent.mkdir(parents=True, exist_ok=True)
     with temporary_folder("draft", otherwise=home.parent) as name:
         draft, requirements = Path(name) / "environment", Path(name) / "requirements.lock"

@@ -51,7 +51,7 @@ def _read_component(wheel: Wheel) -> Dependency:
             text = _read_texts(archive, metadata)
     except (zipfile.BadZipFile, StopIteration) as error:
         raise EnvironmentMissingError(
-            f"{wheel.path.name} is no wheel", hint="clear the cache and build again"
+            f"{wheel.path.name} is not a wheel", hint="clear the cache and build again"
         ) from error
     name, version = str(metadata["Name"]), str(metadata["Version"])
     return Dependency(

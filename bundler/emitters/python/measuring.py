@@ -73,8 +73,8 @@ def _measure_variants(
         label = config.label(component.name, variant.name)
         seconds = _limit_seconds(request.timing, time.monotonic() - began)
         if not seconds:
-            limit = f"the {request.timing.in_all:g} s that a build spends on timing"
-            say(f"variant {label} not timed: {limit} are over; use --measure")
+            budget = f"{request.timing.in_all:g} s timing budget"
+            say(f"variant {label} not timed: the {budget} is used up; use --measure")
             continue
         chosen = () if config.sole else ("--component", component.name)
         bounds = (*chosen, *_bound(seconds), *baselines.get(component.name, ()))
@@ -101,7 +101,7 @@ def _check_batch(layout: Layout, batch: int) -> None:
             raise UsageError(
                 f"{layout.root} only accepts a batch of {first}: --batch {batch} cannot be timed",
                 details=(f"input {shown_name(port.name)}: {describe_type(port.type)}",),
-                hint=f"omit --batch, or build a bundle whose first size is open or {batch}",
+                hint=f"remove --batch, or build a bundle whose first size is open or {batch}",
             )
 
 

@@ -70,7 +70,7 @@ def _take_name(name: str) -> str:
     if _hides_another(package):
         raise UsageError(
             f"a package called {name!r} would hide the module {package} of Python, of the runtime or of the bundle",
-            hint=f"give it another name: --package-name {make_distribution_name(package)}-model",
+            hint=f"use another name: --package-name {make_distribution_name(package)}-model",
         )
     return package
 
@@ -79,7 +79,7 @@ def make_version(version: str) -> str:
     """A version as PEP 440 writes it (`1.0.0-rc1` is `1.0.0rc1`). Raises `UsageError` for what is none."""
     from packaging.version import InvalidVersion, Version  # noqa: PLC0415 (needed when building alone)
 
-    hint = "give numbers with dots, and nothing more than PEP 440 knows: --version 1.2.3, 1.2.3rc1, 1.2.3+local"
+    hint = "use numbers with dots, and nothing more than PEP 440 knows: --version 1.2.3, 1.2.3rc1, 1.2.3+local"
     if len(version) > LONGEST_GIVEN:
         raise UsageError(f"{version[:80]!r}… is not a version: it has {len(version)} characters", hint=hint)
     try:

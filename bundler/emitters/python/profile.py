@@ -51,7 +51,7 @@ class PythonSettings(EcosystemSection):
                 yield ("python", "versions", position), f"a bundle requires Python 3.{OLDEST_MINOR} or newer"
         for name in ("versions", "wheel_platforms"):
             if not getattr(self, name):
-                yield ("python", name), "is empty, so a Python bundle would carry no runtime"
+                yield ("python", name), "is empty: a Python bundle would carry no runtime"
         for position, tag in enumerate(self.wheel_platforms):
             if not fits_tag(system, architecture, tag):
                 key = ("python", "wheel_platforms", position)

@@ -114,7 +114,7 @@ def _name_runtime(layout: Layout) -> str:
 def _describe_copy(outcome: Mapping[str, Any]) -> str:
     """Whether it ran on what was generated for this device, and whether the device's own copy was tried."""
     if "prewarm_seconds" in outcome["figures"]:
-        return ", on what was made for it on this machine"
+        return ", on files that were generated for it on this machine"
     copy = outcome.get("device_copy")
     if copy is None:
         return ""

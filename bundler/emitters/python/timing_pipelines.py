@@ -68,11 +68,11 @@ def _measure(request: ProofRequest, layout: Layout, launch: Launch, function: st
     try:
         return _read_times(ending.report, watch.others(), function)
     except UNREADABLE as error:
-        raise _failed(request.bundle, f"its output is not that of our program ({error})", samples) from error
+        raise _failed(request.bundle, f"its output is not from bundler's program ({error})", samples) from error
 
 
 def _failed(bundle: Path, why: str, samples: Path) -> StageError:
-    hint = f"mend {PIPELINE} in its project, or the samples in {samples}, and build the bundle again"
+    hint = f"correct {PIPELINE} in its project, or the samples in {samples}, and build the bundle again"
     if why.startswith(_MISSING):
         hint = 'name its package in the project file, and build again: pipeline = { …, requires = ["PACKAGE"] }'
     return StageError(f"the pipeline of {bundle.name} failed: {visible(why)}", hint=hint)

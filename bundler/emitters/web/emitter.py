@@ -55,9 +55,7 @@ class WebEmitter:
     name: str = "web"
     formats: Mapping[str, str] = field(default_factory=lambda: _FORMATS)
     indexed: str = "tgz"
-    timed_as_usual: str = (
-        "a page runs one call at a time, on the threads that the browser gives it, and on inputs of the golden set"
-    )
+    timed_as_usual: str = "a page runs one call at a time, on the browser's threads and on inputs of the golden set"
 
     def preload(self) -> None:
         """Compile the templates."""

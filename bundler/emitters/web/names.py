@@ -106,14 +106,14 @@ def make_version(version: str) -> str:
     if len(version) > LONGEST_GIVEN:
         raise UsageError(
             f"{version[:80]!r}… is not a version: it has {len(version)} characters",
-            hint="give three numbers: --version 1.2.3",
+            hint="use three numbers: --version 1.2.3",
         )
     if _SEMANTIC.fullmatch(version):
         return version
     try:
         parsed = Version(version)
     except InvalidVersion as error:
-        raise UsageError(f"{version!r} is not a version", hint="give three numbers: --version 1.2.3") from error
+        raise UsageError(f"{version!r} is not a version", hint="use three numbers: --version 1.2.3") from error
     numbers = [str(number) for number in (*parsed.release, 0, 0)]
     stage, count = parsed.pre or (None, None)
     labels = [*_label(_STAGES.get(stage or "", ""), count), *_label("dev", parsed.dev)]

@@ -115,7 +115,7 @@ def _ensure_tarball(pin: Pin, place: Path, environments: Environments, reporter:
             raise EnvironmentMissingError(
                 f"the package {pin.name} {pin.version} that npm fetched is not the one in the lock",
                 details=(f"locked sha256:{pin.hashes[0]}", f"fetched sha256:{sha256}"),
-                hint="find out who altered it: a version once published never changes",
+                hint="find out who altered it: a published version never changes",
             )
         return keep_tarball(tarball, place)
 

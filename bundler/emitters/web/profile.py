@@ -33,5 +33,5 @@ class WebSettings(EcosystemSection):
             yield ("bundle", "ecosystem"), f"a web bundle runs in a browser, not on {system}"
         for position, variant in enumerate(profile.variants):
             if variant.name == SELF_TEST:
-                text = f'"{SELF_TEST}" is the import with the golden set: give the variant another name'
+                text = f'"{SELF_TEST}" is the import with the golden set: rename the variant'
                 yield ("variants", position, "name"), text

@@ -217,7 +217,7 @@ def test_engines_for_four_architectures(bundler: CommandLine, tmp_path: Path) ->
         assert built.facts("tensorrt-rtx/build_engine")["devices"] == GRAPHICS[result["target"]]
         assert result["placements"][0]["assigned"] == result["placements"][0]["total"] == 8
         assert result["proofs"] == {"tensorrt-rtx": "resolved", "cuda": "resolved", "cpu": "stand-in"}
-        assert "runs on the device alone" in result["unproven"]["tensorrt-rtx"]
+        assert "runs on the device only" in result["unproven"]["tensorrt-rtx"]
         assert (built.folder / "models" / "tensorrt-rtx" / "engine.bin").stat().st_size > 100_000
     several = '--set=variants.tensorrt-rtx.compile.compute_capabilities="8.6,8.9,12.0,12.1"'
     built = Built(result=bundler.build(*options, "--name=several", "--target=rtx-4090", several))

@@ -358,5 +358,5 @@ def test_a_whole_bundle_carries_the_plugin_and_is_proven(plain: EmitRequest, tmp
         ("openvino", "executed", True),
         ("cpu", "executed", True),
     ]
-    assert "on what was made for it" in proofs[0].reason
+    assert "on files that were generated for it" in proofs[0].reason
     assert proofs[0].nodes[PROVIDER] > 0

@@ -131,7 +131,7 @@ def test_digits_are_still_read_and_the_accuracy_before_and_after_is_reported(
     assert after == pytest.approx(metric["value"], abs=0.011), "the model that ships is the one that was measured"
     reported = f"{metric['value']:.4g}", f"{metric['reference']:.4g}"
     page = Path(built["report"]).read_text(encoding="utf-8")
-    (sentence,) = re.findall(r"Your own metric[^<]*", page)
+    (sentence,) = re.findall(r"Your metric[^<]*", page)
     assert all(number in sentence for number in (*reported, str(SAMPLES)))
     again = bundler.run("build", *place.arguments(*asked, output=tmp_path)).expect(0).out
     assert "up to date" in again

@@ -74,7 +74,7 @@ def test_a_file_that_a_bundle_adds_to_a_shared_package_does_not_run_in_the_next(
     said: list[Event] = []
     assert prove(own, cache, said.append)
     assert not trace.exists()
-    (told,) = [event for event in said if "the environment is made anew" in str(event)]
+    (told,) = [event for event in said if "the environment is made again" in str(event)]
     assert "numpy" in str(told)
 
 

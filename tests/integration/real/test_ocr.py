@@ -71,7 +71,7 @@ def test_the_bundle_reads_what_the_original_package_reads(
 ) -> None:
     here = CommandLine(cache=warm.cache, env=warm.env, cwd=folder)
     built = here.run("build", "--python", HERE, timeout=600).expect(0)
-    assert "pipeline.py:run answered as with the original models on 3 of 3 samples" in built.out
+    assert "pipeline.py:run matches the original models on 3 of 3 samples" in built.out
     check_proof(folder / "dist" / "ocr-linux-x64")
     here.run("bench", "dist/ocr-linux-x64", "--pipeline", "pages", "--seconds", "0.5").expect(0)
     pages = sorted((folder / "pages").glob("*.png"))
@@ -146,7 +146,7 @@ def test_the_web_bundle_reads_the_same_lines(
     project = (folder / "bundler.toml").read_text("utf-8").replace('"linux-x64"', '"web-wasm"')
     (folder / "bundler.toml").write_text(project)
     built = CommandLine(cache=warm.cache, env=warm.env, cwd=folder).run("build", timeout=600).expect(0)
-    assert "pipeline.py:run answered as with the original models on 3 of 3 samples" in built.out
+    assert "pipeline.py:run matches the original models on 3 of 3 samples" in built.out
     monkeypatch.syspath_prepend(folder)
     read_page = importlib.import_module("pipeline").run
     with host(folder / "dist" / "ocr-web-wasm") as site, visitor(browser) as guest:

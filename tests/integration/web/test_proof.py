@@ -160,7 +160,7 @@ def test_a_bundle_is_timed_beside_the_original_model(
 
 def test_a_browser_that_is_not_there_is_an_error(bundler: CommandLine, unproven: Path) -> None:
     answer = bundler.run("verify", unproven, "--on", "browser:/nowhere/chromium", "--json").expect(5)
-    assert answer.document["error"]["message"] == "there is no browser /nowhere/chromium"
+    assert answer.document["error"]["message"] == "the browser /nowhere/chromium does not exist"
 
 
 def test_a_build_without_a_browser_claims_nothing_and_says_why(

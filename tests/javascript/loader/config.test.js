@@ -28,7 +28,7 @@ async function refuse(settings, alter = () => {}) {
   await assert.rejects(probe(), { name: error.name, why: error.why });
   assert.deepEqual([asked, ort.created], [[], []]);
   assert.equal(error.name, "IncompatibleError");
-  assert.match(error.message, /asks for what bundler never writes/);
+  assert.match(error.message, /has values that bundler never writes/);
   return error.why;
 }
 

@@ -128,12 +128,12 @@ def test_a_tiny_perceptron_is_light_and_a_tiny_filter_is_not():
 def test_what_free_sizes_leave_to_the_device_is_not_said_to_be_compiled_here():
     engine = make_variant("engine", "ranges")
     assert any(
-        "compiled here where sizes are fixed (--dim, --shape), else on the device" in line
+        "compiled by bundler where sizes are fixed (--dim, --shape), else on the device" in line
         for line in explain(make_target(engine))
     )
     ranged = make_variant("engine", "ranges", options={"least": "x:1", "most": "x:8"})
     for profile in (make_target(engine, dimensions={"batch": 1}), make_target(ranged)):
-        assert any(line.endswith("compiled here, not on the device") for line in explain(profile))
+        assert any(line.endswith("compiled by bundler, not on the device") for line in explain(profile))
 
 
 @pytest.mark.parametrize(("capability", "reported"), [(None, True), ("8.0", True), ("12.0", True), ("7.5", False)])

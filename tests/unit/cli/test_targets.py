@@ -90,7 +90,7 @@ def test_new_keeps_a_file_that_exists(folder):
 
 @pytest.mark.parametrize("name", ["My Board", "", "../x", 'a"\nb', "-x"])
 def test_new_refuses_a_name_that_is_no_identifier(name, folder):
-    with pytest.raises(UsageError, match="cannot name a target"):
+    with pytest.raises(UsageError, match="is not a valid target name"):
         run("new", "--extends", "linux-x64", "--", name)
     assert list(folder.iterdir()) == []
 
@@ -153,7 +153,7 @@ def test_list_shows_the_groups_that_are_asked_for():
 
 
 def test_list_says_which_groups_there_are():
-    with pytest.raises(UsageError, match='no group of targets has "toasters"') as raised:
+    with pytest.raises(UsageError, match='no group of targets matches "toasters"') as raised:
         run("list", "--group", "toasters")
     assert "Browsers" in (raised.value.hint or "")
 

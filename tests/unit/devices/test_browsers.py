@@ -64,10 +64,10 @@ def test_a_path_and_a_command_can_be_named(bare_machine: Path, monkeypatch: pyte
 
 def test_one_that_is_named_and_not_there_is_an_error(bare_machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     install(bare_machine / "bin", "chromium")
-    with pytest.raises(EnvironmentMissingError, match="there is no browser /nowhere/chrome"):
+    with pytest.raises(EnvironmentMissingError, match="the browser /nowhere/chrome does not exist"):
         find_browser("/nowhere/chrome")
     (bare_machine / "text").write_text("no program")
-    with pytest.raises(EnvironmentMissingError, match="there is no browser"):
+    with pytest.raises(EnvironmentMissingError, match="does not exist"):
         find_browser(str(bare_machine / "text"))
     monkeypatch.setenv(VARIABLE, "nothing-of-this-name")
     with pytest.raises(EnvironmentMissingError) as caught:

@@ -77,7 +77,7 @@ def test_notes_are_all_that_was_heard_and_each_once() -> None:
 
 
 def test_bundles_of_files_are_not_timed_whatever_ran_them() -> None:
-    reason = "a bundle of files has no runtime of its own to time"
+    reason = "a bundle of files has no runtime to time"
     assert explain_unmeasured((STAND_IN,), find_emitter("neutral")) == reason
     assert explain_unmeasured((), find_emitter("neutral")) == reason
     assert explain_unmeasured((STAND_IN,), find_emitter("python")).startswith("it ran here as an emulation or stand-in")

@@ -94,7 +94,7 @@ def test_top_1_agreement_that_is_asked_of_all_replaces_that_of_scores() -> None:
         (("accuracy.sqnr_db=-10000",), "accuracy.sqnr_db"),
         (
             ("accuracy.outputs.y.judged=false", "accuracy.outputs.y.cosine=0.9"),
-            "cannot be used with the limit `cosine`",
+            "with the limit `cosine`",
         ),
     ],
 )

@@ -19,7 +19,7 @@ from bundler.profiles.resolve import resolve_target
         (
             "web-wasm",
             "variants=[{name='self-test', providers=[{name='wasm'}]}]",
-            'variants[0].name: "self-test" is the import with the golden set: give the variant another name',
+            'variants[0].name: "self-test" is the import with the golden set: rename the variant',
         ),
         ("web-webgpu", "variants.webgpu.providers=[{name='webgpu', options={preferredLayout='NWHC'}}]", '"NHWC"'),
         ("linux-x64", "variants.cpu.session.enable_graph_capture=true", "unknown option"),

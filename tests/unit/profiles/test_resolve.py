@@ -199,8 +199,8 @@ providers = [{ name = "cpu" }]
     [
         (("platform.architecture=wasm32",), "linux does not run on wasm32"),
         (("platform.system=android", "platform.architecture=arm64"), "there are no Python wheels for android on arm64"),
-        (("python.wheel_platforms=[]",), "is empty, so a Python bundle would carry no runtime"),
-        (("python.versions=[]",), "is empty, so a Python bundle would carry no runtime"),
+        (("python.wheel_platforms=[]",), "is empty: a Python bundle would carry no runtime"),
+        (("python.versions=[]",), "is empty: a Python bundle would carry no runtime"),
         (("platform.cpu=haswel",), 'QEMU has no x64 core "haswel"; did you mean "Haswell"?'),
         (("platform.minimum=2.17",), "asks for 2.28, but platform.minimum promises 2.17"),
     ],

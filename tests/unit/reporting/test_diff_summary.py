@@ -90,7 +90,7 @@ def test_variants_that_one_lacks_are_reported(manifest: Manifest) -> None:
 @pytest.mark.parametrize(
     ("before", "after", "why"),
     [
-        ({CPU: timed(10.0)}, {}, "have no times for both"),
+        ({CPU: timed(10.0)}, {}, "do not both have times"),
         ({CPU: timed(10.0, count=3)}, {CPU: timed(5.0)}, "too few runs"),
         ({CPU: timed(10.0)}, {CPU: timed(5.0, others=0.9)}, "the machine was busy"),
         ({CPU: timed(10.0, 10.0)}, {CPU: timed(5.0, 5.0)}, "no difference shown"),

@@ -174,4 +174,4 @@ def test_nodes_that_a_step_counted_are_not_called_uncounted(data):
     assert "no runtime reported the assignment" in words(render_report(uncounted))
     text = words(render_report(with_variant(uncounted, ESTIMATED)))
     assert "no runtime reported the assignment" not in text
-    assert "Not measured: no runtime counted them in a run; the compiled or estimated assignment is above." in text
+    assert "Not measured: no runtime counted them in a run; see the compiled or estimated assignment above." in text

@@ -308,7 +308,7 @@ def test_the_headline_of_several_is_the_least_accurate_of_them(tmp_path):
     first, second = data.components
     noisy = dataclasses.replace(second, proofs=(proof_of("cpu", 42.0, component="recognise"),))
     card = make_cards(dataclasses.replace(data, components=(first, noisy)))[-1]
-    assert (card.label, card.value) == ("Lowest accuracy", "42 dB")
+    assert (card.label, card.value) == ("Lowest accuracy", "SQNR 42 dB")
     assert card.detail.startswith("recognise: ")
     failed = dataclasses.replace(first.record, gate=dataclasses.replace(first.record.gate, passed=False))
     worst = make_cards(dataclasses.replace(data, components=(dataclasses.replace(first, record=failed), noisy)))[-1]
@@ -330,7 +330,7 @@ def test_what_the_users_pipeline_answered_was_verified(tmp_path):
     )
     manifest = dataclasses.replace(data.manifest, pipeline=(record,))
     proven, _ = describe_proof(dataclasses.replace(data, manifest=manifest))
-    assert "p.py:run answered as with the original models on 11 of 12 samples; largest difference 2e-06." in proven
+    assert "p.py:run matches the original models on 11 of 12 samples; max difference 2e-06." in proven
     diff = diff_manifests(data.manifest, manifest, names=("a", "b"))
     assert "pipeline cpu equal: absent → 11" in render_diff(diff)
 
@@ -437,14 +437,14 @@ def accuracy_tile(data):
 
 def test_the_headline_is_the_least_of_all_that_ran(data):
     reported = accuracy_tile(change_report(data, proofs=(proof_of("cpu", 52.0),)))
-    assert reported.value == "52 dB"
+    assert reported.value == "SQNR 52 dB"
     assert "largest absolute error 0.02" in reported.detail
     assert "in place of" not in reported.detail
 
 
 def test_what_ran_on_the_cpu_alone_is_said_in_the_headline(data):
     reported = accuracy_tile(data)
-    assert reported.value == "131 dB"
+    assert reported.value == "SQNR 131 dB"
     assert reported.detail.endswith("; for cpu on the CPU instead of its provider")
     rehearsed = tuple(
         dataclasses.replace(step, options={"providers": [["ExampleProvider", {}]]})

@@ -177,7 +177,7 @@ def test_a_state_grows_along_an_open_axis_only(bundle: Path, axis: int, *, taken
     with (
         contextlib.nullcontext()
         if taken
-        else pytest.raises(VerificationError, match="asks for what bundler never writes")
+        else pytest.raises(VerificationError, match="has values that bundler never writes")
     ):
         load_config(bundle, bundle / "growing.json")
 

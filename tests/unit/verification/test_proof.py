@@ -50,7 +50,7 @@ def test_a_failed_run_is_no_proof_and_says_so():
 def test_a_golden_set_without_samples_or_outputs_verifies_nothing(samples):
     record = combine_proofs([replace(prove(), comparison=Comparison(samples=samples, outputs=()))])
     assert record.level == "ran-unchecked"
-    assert "not checked: the golden set has nothing to compare with" in record.variants[0].reason
+    assert "not checked: the golden set has no values to compare with" in record.variants[0].reason
 
 
 def test_an_output_that_the_comparison_could_not_judge_counts_though_the_manifest_keeps_silent():

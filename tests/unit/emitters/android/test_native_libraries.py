@@ -72,12 +72,12 @@ def test_32_bits_need_no_large_pages(tmp_path: Path) -> None:
         ("jni/arm64-v8a/x/a.so", make_library(), "it is not for arm64-v8a"),
         ("jni/arm64-v8a/a.so", make_library(alignments=(PAGE, 4096)), "aligned to 4096 bytes"),
         ("jni/arm64-v8a/a.so", make_library(alignments=(0,)), "aligned to 0 bytes"),
-        ("jni/arm64-v8a/a.so", make_library(alignments=(3 * PAGE,)), "is no power of two"),
-        ("jni/arm64-v8a/a.so", make_library(kind=2), "nothing in it is loaded"),
-        ("jni/arm64-v8a/a.so", make_library(alignments=()), "nothing in it is loaded"),
-        ("jni/arm64-v8a/a.so", make_library()[:-1], "its program headers are not in it"),
-        ("jni/arm64-v8a/a.so", b"", "it is no native library"),
-        ("jni/arm64-v8a/a.so", b"MZ" + bytes(80), "it is no native library"),
+        ("jni/arm64-v8a/a.so", make_library(alignments=(3 * PAGE,)), "is not a power of two"),
+        ("jni/arm64-v8a/a.so", make_library(kind=2), "it has no segment to load"),
+        ("jni/arm64-v8a/a.so", make_library(alignments=()), "it has no segment to load"),
+        ("jni/arm64-v8a/a.so", make_library()[:-1], "its program headers are missing"),
+        ("jni/arm64-v8a/a.so", b"", "it is not a native library"),
+        ("jni/arm64-v8a/a.so", b"MZ" + bytes(80), "it is not a native library"),
     ],
 )
 def test_what_does_not_suit_is_told(tmp_path: Path, name: str, content: bytes, says: str) -> None:
@@ -87,7 +87,7 @@ def test_what_does_not_suit_is_told(tmp_path: Path, name: str, content: bytes, s
 def test_all_that_is_wrong_is_told_at_once(tmp_path: Path) -> None:
     told = refuse(write(tmp_path, {"jni/arm64-v8a/a.so": b"", "jni/x86_64/b.so": b""}))
     assert told.splitlines() == [
-        "jni/arm64-v8a/a.so: it is no native library",
+        "jni/arm64-v8a/a.so: it is not a native library",
         "jni/x86_64/b.so: it is not for arm64-v8a",
     ]
 

@@ -61,11 +61,11 @@ def test_a_whole_one_has_its_payload_and_its_classes(tmp_path: Path) -> None:
         ({CONFIG: b"{}"}, "it has no classes.jar"),
         ({"classes.jar": JAR}, ""),
         ({**WHOLE, "assets/com.acme.other/payload/runtime.json": b"{}"}, ""),
-        ({**WHOLE, "assets/../../../out": b"x"}, "is no plain name"),
-        ({**WHOLE, "assets//x": b"x"}, "is no plain name"),
-        ({**WHOLE, "assets/c:x": b"x"}, "is no plain name"),
+        ({**WHOLE, "assets/../../../out": b"x"}, "is not a plain name"),
+        ({**WHOLE, "assets//x": b"x"}, "is not a plain name"),
+        ({**WHOLE, "assets/c:x": b"x"}, "is not a plain name"),
         ({**WHOLE, f"{CONFIG}/below": b"x"}, "Error"),
-        ({**WHOLE, "assets/empty/": b""}, "is no plain name"),
+        ({**WHOLE, "assets/empty/": b""}, "is not a plain name"),
     ],
 )
 def test_what_is_no_module_is_refused(tmp_path: Path, entries: Mapping[str, bytes], says: str) -> None:
@@ -76,7 +76,7 @@ def test_what_is_no_module_is_refused(tmp_path: Path, entries: Mapping[str, byte
 
 def test_compressed_entries_are_refused_before_they_fill_the_disk(tmp_path: Path) -> None:
     write(tmp_path, {**WHOLE, "assets/large": bytes(1 << 20)}, zipfile.ZIP_DEFLATED)
-    assert "larger than itself" in refuse(tmp_path)
+    assert "larger than the archive" in refuse(tmp_path)
 
 
 def test_small_ones_that_are_compressed_are_refused_too(tmp_path: Path) -> None:

@@ -83,7 +83,7 @@ def test_the_runtime_refuses_what_it_does_not_know(package: Path, tmp_path: Path
 def test_the_readme_says_what_a_package_cannot(package: Path, bundle: Path) -> None:
     reported = (package / "README.md").read_text("utf-8")
     assert "## As a model package of ONNX Runtime" in reported
-    assert "- what is generated on the device: opened" in reported
+    assert "- files generated on the device: opened" in reported
     assert "model package" not in (bundle / "README.md").read_text("utf-8")
 
 

@@ -82,13 +82,13 @@ def test_a_context_for_a_machine_like_this_one_is_no_emulation(request_: EmitReq
 def test_an_engine_whose_compiler_cannot_run_it_says_so(request_: EmitRequest) -> None:
     name = "NvTensorRTRTXExecutionProvider"
     assert find_way(compile_for(variant(request_, "htp"), name, native=True)) == (
-        f"what was compiled for {name} runs on the device alone"
+        f"the file compiled for {name} runs on the device only"
     )
 
 
 def test_a_provider_that_nobody_knows_says_so(request_: EmitRequest) -> None:
     strange = compile_for(variant(request_, "htp"), "MoonExecutionProvider", native=True)
-    assert find_way(strange) == "what was compiled for MoonExecutionProvider runs on the device alone"
+    assert find_way(strange) == "the file compiled for MoonExecutionProvider runs on the device only"
 
 
 def test_the_session_is_opened_as_the_device_will(request_: EmitRequest) -> None:

@@ -104,7 +104,7 @@ def test_a_configuration_that_asks_for_what_is_never_written_is_refused(
     config = json.loads(path.read_text())
     config["components"][0]["variants"][0].update(changes)
     path.write_text(json.dumps(config))
-    with pytest.raises(VerificationError, match="asks for what bundler never writes") as caught, open_package(folder):
+    with pytest.raises(VerificationError, match="has values that bundler never writes") as caught, open_package(folder):
         pass
     assert fault in "\n".join(caught.value.details)
 

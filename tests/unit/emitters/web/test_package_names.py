@@ -69,7 +69,7 @@ def test_a_version_is_as_npm_orders_them(given_: str, made: str) -> None:
 def test_what_is_no_version_is_refused(version: str) -> None:
     with pytest.raises(UsageError, match="is not a version") as error:
         make_version(version)
-    assert error.value.hint == "give three numbers: --version 1.2.3"
+    assert error.value.hint == "use three numbers: --version 1.2.3"
 
 
 @pytest.mark.parametrize(
