@@ -24,7 +24,7 @@ _VARYING = (
 )
 
 _BY_SPEED = re.compile(
-    r"(, running| no step has run) for (\d|#)|: Time the bundle|: not timed: its loads and calls take longer"
+    r"(, running| no step has run) for (\d|#)|: Time the bundle|: not timed: too slow"
 )
 """What depends on how fast the machine is: a step that is silent for half a minute, a bundle that is timed or not."""
 

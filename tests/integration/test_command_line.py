@@ -125,7 +125,7 @@ def test_a_deleted_report_is_written_again_and_no_other_is_announced(
     announced = [line.strip() for line in again.out.splitlines() if line.startswith("  report")]
     assert announced == [f"report {report / 'report.html'}"]
     assert (report / "report.html").is_file()
-    assert "report.html is gone: the bundle is written again" in again.err
+    assert "report.html is missing: writing the bundle" in again.err
     assert "up to date" in cold.run(*options).expect(0).out
 
 

@@ -79,7 +79,7 @@ def test_a_plan_refuses_the_format_that_a_build_refuses(
 def test_a_hint_on_sizes_has_those_of_the_samples(warm: CommandLine, model: Path, tmp_path: Path) -> None:
     np.savez(tmp_path / "real.npz", x=np.zeros((20, 5, 8), np.float32))
     plan = warm.run("plan", model, "--target=web-webnn", "--samples", tmp_path / "real.npz").expect(0)
-    assert "fix them, for example with --dim batch=5 (put the sizes" in plan.out
+    assert "fix them, for example with --dim batch=5 (replace the numbers" in plan.out
 
 
 def test_a_plan_takes_the_format_that_is_asked_for(warm: CommandLine, model: Path) -> None:

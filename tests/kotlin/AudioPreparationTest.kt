@@ -98,8 +98,8 @@ class AudioPreparationTest {
             val error = assertThrows(InputException::class.java) { make() }
             assertTrue(says in error.message!!, error.message)
         }
-        refuse("0 is no sample rate") { ShortSound(ShortArray(4), 0, 1) }
-        refuse("-8000 is no sample rate") { ShortSound(ShortArray(4), -8000, 1) }
+        refuse("0 is not a sample rate") { ShortSound(ShortArray(4), 0, 1) }
+        refuse("-8000 is not a sample rate") { ShortSound(ShortArray(4), -8000, 1) }
         refuse("no 0 channels") { ShortSound(ShortArray(4), 16000, 0) }
         refuse("5 samples are no whole frames of 2 channels") { FloatSound(FloatArray(5), 16000, 2) }
         refuse("has no samples") { FloatSound(FloatArray(0), 16000, 2) }

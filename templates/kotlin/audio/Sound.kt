@@ -10,7 +10,7 @@ internal abstract class Sound(count: Int, val rate: Int, private val channels: I
 
     init {
         if (channels < 1) throw InputException("a recording has no $channels channels", next = "give at least 1")
-        if (rate !in 1..MAX_RATE) throw InputException("$rate is no sample rate", next = "give the samples a second, from 1 to $MAX_RATE")
+        if (rate !in 1..MAX_RATE) throw InputException("$rate is not a sample rate", next = "give the samples per second, from 1 to $MAX_RATE")
         if (count < 1) throw InputException("the recording has no samples")
         if (count % channels != 0) {
             throw InputException("$count samples are no whole frames of $channels channels", next = "give a sample of each channel for every frame")

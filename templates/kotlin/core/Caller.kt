@@ -78,6 +78,6 @@ internal class Caller(private val session: OrtSession, component: ComponentConfi
 
     private fun take(results: OrtSession.Result, name: String): Tensor {
         val value = results.get(name).orElse(null)
-        return Tensor.take(value as? OnnxTensor ?: throw InferenceException("output '${name.take(80)}' is no tensor"))
+        return Tensor.take(value as? OnnxTensor ?: throw InferenceException("output '${name.take(80)}' is not a tensor"))
     }
 }

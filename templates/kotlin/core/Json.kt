@@ -227,7 +227,7 @@ internal class JsonObject(private val values: Map<String, Any?>) {
         fun parse(text: String): JsonObject {
             @Suppress("UNCHECKED_CAST") // as above
             val found = Json.parse(text) as? Map<String, Any?>
-            return JsonObject(requireNotNull(found) { "it is no object" })
+            return JsonObject(requireNotNull(found) { "it is not an object" })
         }
     }
 }

@@ -29,7 +29,7 @@ public class OpenOptions @JvmOverloads constructor(
 ) {
     init {
         if (threads != null && threads !in 0..MAX_THREADS) {
-            throw InputException("$threads is no number of threads", next = "give 0 to $MAX_THREADS, or null for the bundle's own number")
+            throw InputException("$threads is not a number of threads", next = "give 0 to $MAX_THREADS, or null for the number of the bundle")
         }
     }
 

@@ -107,7 +107,7 @@ internal class OutputFigures(val name: String, val reference: Reference) {
         val ratios = listOf("sqnr_db" to sqnr, "low_sqnr_db" to lowSqnr, "worst_sqnr_db" to worstSqnr, "cosine" to cosine)
         for ((name, found) in (if (rounding) emptyList() else ratios) + ("top1_agreement" to top1)) {
             val least = tolerance[name]
-            if (found != null && least != null && found < least) return "$name is ${show(found)}, at least ${show(least)} required"
+            if (found != null && least != null && found < least) return "$name ${show(found)} (min ${show(least)})"
         }
         val isUnmeasured = tolerance["sqnr_db"] != null && reference.signal == null && maxAbsolute > 0
         if (rounding || !isUnmeasured) return null
@@ -121,9 +121,9 @@ internal class OutputFigures(val name: String, val reference: Reference) {
 
     private fun addTensor(actual: Tensor, expected: Tensor, tolerance: Tolerance): String? {
         if (!actual.sizes().contentEquals(expected.sizes())) {
-            return "shape [${actual.sizes().joinToString(", ")}] in place of [${expected.sizes().joinToString(", ")}]"
+            return "shape [${actual.sizes().joinToString(", ")}] instead of [${expected.sizes().joinToString(", ")}]"
         }
-        if (actual.type != expected.type) return "type ${actual.type.key} in place of ${expected.type.key}"
+        if (actual.type != expected.type) return "type ${actual.type.key} instead of ${expected.type.key}"
         if (expected.type !in FLOATS) {
             if (reference.quantity) addFinite(Numbers.asDoubles(actual), Numbers.asDoubles(expected), tolerance)
             return addExact(actual, expected)

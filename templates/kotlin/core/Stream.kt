@@ -142,7 +142,7 @@ public class Stream internal constructor(
             throw InputException(
                 "the stream is in use by another caller",
                 why = "each step goes on from the one before",
-                next = "give every caller a stream of its own: stream()",
+                next = "open a separate stream for each caller: stream()",
             )
         }
         try {

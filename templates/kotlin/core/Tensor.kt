@@ -196,7 +196,7 @@ public class Tensor private constructor(
 internal fun countElements(shape: LongArray): Int {
     var count = 1L
     for (size in shape) {
-        if (size < 0 || size > Int.MAX_VALUE) throw InputException("[${shape.joinToString(", ")}] is no shape", why = "$size is no size")
+        if (size < 0 || size > Int.MAX_VALUE) throw InputException("[${shape.joinToString(", ")}] is not a shape", why = "$size is not a size")
         count *= size
         if (count > Int.MAX_VALUE) throw InputException("a tensor of shape [${shape.joinToString(", ")}] is too large")
     }

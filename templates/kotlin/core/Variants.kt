@@ -109,7 +109,7 @@ internal class VariantOpener(
             requires.machines.isNotEmpty() && requires.machines.none { it in host.machines } ->
                 "it is for ${requires.machines.joinToString(" or ")}, this is ${host.machines.firstOrNull() ?: "unknown"}"
             requires.runtime != environment.version ->
-                "it was built for onnxruntime ${requires.runtime}, here is ${environment.version}"
+                "it was built for onnxruntime ${requires.runtime}; found ${environment.version}"
             else -> findOtherChip(requires.compiled)
         }
     }

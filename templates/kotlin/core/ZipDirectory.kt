@@ -57,7 +57,7 @@ internal class ZipDirectory(private val archive: File) {
                 return start to size
             }
         }
-        throw IOException("${archive.path} is no zip archive")
+        throw IOException("${archive.path} is not a zip archive")
     }
 
     private fun readEntry(directory: ByteBuffer, prefix: String, found: MutableMap<String, ZipEntryPlace>) {

@@ -31,7 +31,7 @@ private fun readJar(anchor: Class<*>, url: URL): Payload {
 
 private fun missing(anchor: Class<*>, why: String) =
     IntegrityException(
-        "the files of the bundle are not beside the class ${anchor.name}",
+        "the files of the bundle are not next to the class ${anchor.name}",
         why = why,
         next = "keep the bundle's jar as it is on the class path, or open the bundle with a FolderPayload",
     )

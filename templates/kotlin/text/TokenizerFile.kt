@@ -12,7 +12,7 @@ internal object TokenizerFile {
             throw IntegrityException(
                 "the tokenizer is not the one that the model was checked with",
                 why = "its SHA-256 is $found, not $digest",
-                next = "give the tokenizer.json that was beside the texts when the bundle was built",
+                next = "give the tokenizer.json with which the bundle was built",
             )
         }
         return parse(String(file, Charsets.UTF_8))

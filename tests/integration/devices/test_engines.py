@@ -189,7 +189,7 @@ def test_unknown_sizes_of_one_name_are_reported_of(tmp_path: Path, run: StageRun
         proto.graph.input[0].type.tensor_type.shape.dim[axis].dim_param = "?"
     shapes = [[1, 3, 16, 32], [2, 3, 32, 64], [4, 3, 64, 64]]
     error = refuse(run, models.save(proto, tmp_path / "model"), "8.9", profiles={"image": shapes})
-    assert "treats dimensions with one name as equal" in str(error.hint)
+    assert "treats dimensions of the same name as equal" in str(error.hint)
 
 
 def test_operators_that_it_lacks_are_named(tmp_path: Path, run: StageRunner) -> None:

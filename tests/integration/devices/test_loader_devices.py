@@ -164,7 +164,7 @@ class TestPlugin:
         ("changes", "words"),
         [
             ({"requires": {"plugins": {"onnxruntime-qnn": "2.7.0"}}}, "the plugin onnxruntime-qnn is not installed"),
-            ({"requires": {"plugins": {DISTRIBUTION: "9.9"}}}, "it was built for onnxruntime-ep-openvino 9.9, here is"),
+            ({"requires": {"plugins": {DISTRIBUTION: "9.9"}}}, "it was built for onnxruntime-ep-openvino 9.9; found"),
             ({"library": "no_such_plugin"}, "the plugin no_such_plugin cannot be imported (ModuleNotFoundError"),
             ({"library": "json"}, "the plugin json cannot be imported (AttributeError"),
             ({"select": {"ov_device": "NPU"}}, "finds no device with ov_device NPU (found: ov_device CPU)"),

@@ -273,7 +273,7 @@ def test_a_name_is_fetched_and_then_known_without_a_network(
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("org/gated", "only to those who accept its terms"),
+        ("org/gated", "only after its terms are accepted"),
         ("org/nothing", "there is no model org/nothing"),
         ("org/model@v9", "has no revision v9"),
     ],

@@ -144,7 +144,7 @@ def test_a_metric_that_asks_for_more_than_the_model_has_ends_the_build(
     place = digit_places["perceptron"]
     asked = ("--set=precision.method=static-int8", "--set=accuracy.metric.least=0.9999", "--json")
     error = bundler.run("build", *place.arguments(*asked, output=tmp_path / "out")).expect(7).document["error"]
-    assert "breaks your own metric" in error["message"]
+    assert "breaks your metric" in error["message"]
     assert error["details"][0].startswith("metric metric.py:accuracy")
     assert "0.9999" in error["details"][0]
     assert "accuracy.metric.least" in error["hint"]

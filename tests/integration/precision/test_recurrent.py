@@ -134,9 +134,9 @@ def test_an_initial_value_from_a_file_is_shipped_and_verified(bundler: CommandLi
 @pytest.mark.parametrize(
     ("initial", "why"),
     [
-        ("gone.npy", "is no file"),
+        ("gone.npy", "is not a file"),
         ("model.npy", "expected float32[1, 64], got float64[3]"),
-        ("large.npy", "an initial value at most 67,108,864"),
+        ("large.npy", "(max 67,108,864)"),
     ],
 )
 def test_a_file_that_is_no_initial_value_ends_the_build(

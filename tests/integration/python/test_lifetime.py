@@ -197,8 +197,8 @@ class TestBatches:
             for x, y, words in (
                 (rows, rows[:5], "x has 6, y has 5"),
                 (rows[:0], rows[:0], "the inputs have no rows"),
-                (rows, [[1.0, 2.0, 3.0]], "'y' is no array of rows"),
-                (rows, np.float32(3), "'y' is no array of rows"),
+                (rows, [[1.0, 2.0, 3.0]], "'y' is not an array of rows"),
+                (rows, np.float32(3), "'y' is not an array of rows"),
                 (rows[:, :2], rows, "axis 1 is 2, not 3"),
                 (rows.astype(np.float64), rows, "has type float64"),
             ):

@@ -111,7 +111,7 @@ class TestOpening:
         for only in ("detect", ["detect"], iter({"detect": 1})):
             bundle = module.Bundle.open(only=only)
             assert list(bundle.report) == ["detect"]
-        with pytest.raises(module.InputError, match="classify is not one of those"):
+        with pytest.raises(module.InputError, match="opened without component classify"):
             _ = bundle.classify
         with pytest.raises(AttributeError, match="no component 'nothing'"):
             _ = bundle.nothing

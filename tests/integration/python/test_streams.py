@@ -123,7 +123,7 @@ def test_a_stream_in_use_by_another_thread_says_so(module: ModuleType) -> None:
         thread.join()
     assert len(refused) == 1
     assert "in use by another thread" in refused[0]
-    assert "a stream of its own" in refused[0]
+    assert "a separate stream" in refused[0]
     stream.run(x=frames[0])
 
 

@@ -85,7 +85,7 @@ describe("the choice of a variant", () => {
     ort.env.versions.web = "1.29.0";
     const { platform, data } = platformOf(packageOf(), { modules: [ort] });
     await assert.rejects(makePackage(data, platform).load(), {
-      why: /built for onnxruntime-web 1.30.0, here is 1.29.0/,
+      why: /built for onnxruntime-web 1.30.0; found 1.29.0/,
     });
   });
 
@@ -181,7 +181,7 @@ describe("the settings of the runtime", () => {
     );
   });
 
-  it("say what is no number of threads, whatever it is", async () => {
+  it("say what is not a number of threads, whatever it is", async () => {
     /** @type {[unknown, RegExp][]} */
     const cases = [
       [2n, /threads: a value of type bigint/],

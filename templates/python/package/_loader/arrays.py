@@ -24,7 +24,7 @@ def read_inputs(arguments: Sequence[str], ports: list[Port]) -> dict[str, Any]:
             continue
         name, separator, path = argument.rpartition("=")
         if not separator and len(ports) != 1:
-            raise InputError(f"which input is {argument!r} for?", hint=f"write {ports[0].python_name}={argument}")
+            raise InputError(f"{argument!r} does not name its input", hint=f"write {ports[0].python_name}={argument}")
         found[name if separator else ports[0].python_name] = _load(path)
     return {name: _as_strings(value) for name, value in found.items()}
 

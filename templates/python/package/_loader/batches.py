@@ -32,12 +32,14 @@ def _count_rows(ports: Sequence[Port], values: Sequence[Any]) -> int:
     counts = {}
     for port, value in zip(ports, values, strict=True):
         if not isinstance(value, np.ndarray) or not value.ndim:
-            raise InputError(f"input {port.python_name!r} is no array of rows", hint="give a NumPy array")
+            raise InputError(f"input {port.python_name!r} is not an array of rows", hint="give a NumPy array")
         counts[port.python_name] = len(value)
     first, *others = counts.values()
     if any(other != first for other in others):
         shown = ", ".join(f"{name} has {count}" for name, count in counts.items())
-        raise InputError("the inputs differ in their number of rows", why=shown, hint="give as many rows of each")
+        raise InputError(
+            "the inputs differ in their number of rows", why=shown, hint="give the same number of rows for each"
+        )
     if not first:
         raise InputError("the inputs have no rows", hint="give at least one")
     return first

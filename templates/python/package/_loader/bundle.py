@@ -83,8 +83,8 @@ class BundledModels:
             raise AttributeError(f"{type(self).__name__} has no component {name!r}", name=name, obj=self)
         group = self._groups.get(name)
         if group is None:
-            hint = "add it to `only`, or leave `only` out"
-            raise InputError(f"component {name} is not one of those that this bundle was opened with", hint=hint)
+            hint = "add it to `only`, or remove `only`"
+            raise InputError(f"this bundle was opened without component {name}", hint=hint)
         if self._open_group(group):
             self._warn(group.names)
         member: BundledModel = self.__dict__[name]

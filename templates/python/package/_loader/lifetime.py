@@ -20,7 +20,7 @@ def refuse_closed(name: str, reopen: str) -> NoReturn:
 def _refuse_forked(name: str, reopen: str) -> NoReturn:
     raise ClosedError(
         f"{name} was opened before the process was forked",
-        why="the threads of its session are in the parent alone, and a call would wait for them forever",
+        why="the threads of its session exist only in the parent, and a call would wait for them forever",
         hint=f"call {reopen} in each worker process: with gunicorn, without --preload or in post_fork",
     )
 

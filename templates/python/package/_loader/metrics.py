@@ -153,7 +153,7 @@ class OutputFigures:
         for name in (*ratios, "top1_agreement"):
             found, least = getattr(self, name), tolerance.get(name)
             if least is not None and found is not None and found < least:
-                return f"{name} is {found:.6g}, at least {least:.6g} required"
+                return f"{name} {found:.6g} (min {least:.6g})"
         if ratios and self._is_unmeasured(tolerance):
             return f"its largest error is {self.max_absolute:.3g}, and the reference has no signal to compare it with"
         return None
@@ -197,18 +197,18 @@ class OutputFigures:
         if isinstance(reference, dict):
             return self._add_map(actual, reference, tolerance)
         if reference is None or actual is None:
-            return None if actual is reference else f"{_describe(actual)} in place of {_describe(reference)}"
+            return None if actual is reference else f"{_describe(actual)} instead of {_describe(reference)}"
         return self._add_array(np.asarray(actual), np.asarray(reference), tolerance)
 
     def _add_sequence(self, actual: Any, reference: list[Any], tolerance: Tolerance) -> str | None:
         if not isinstance(actual, list) or len(actual) != len(reference):
-            return f"{_describe(actual)} in place of a sequence of {len(reference)}"
+            return f"{_describe(actual)} instead of a sequence of {len(reference)}"
         problems = [self._add(*pair, tolerance) for pair in zip(actual, reference, strict=True)]
         return next((problem for problem in problems if problem is not None), None)
 
     def _add_map(self, actual: Any, reference: dict[Any, Any], tolerance: Tolerance) -> str | None:
         if not isinstance(actual, dict) or actual.keys() != reference.keys():
-            return f"{_describe(actual)} in place of a map with {len(reference)} keys, or with other keys"
+            return f"{_describe(actual)} instead of a map with {len(reference)} keys, or with other keys"
         keys = list(reference)
         return self._add_array(
             np.asarray([actual[key] for key in keys]), np.asarray([reference[key] for key in keys]), tolerance
@@ -216,11 +216,11 @@ class OutputFigures:
 
     def _add_array(self, actual: np.ndarray, reference: np.ndarray, tolerance: Tolerance) -> str | None:
         if actual.shape != reference.shape:
-            return f"shape {list(actual.shape)} in place of {list(reference.shape)}"
+            return f"shape {list(actual.shape)} instead of {list(reference.shape)}"
         if reference.dtype.kind in "OUST":
             return self._add_exact(actual.astype(str), reference.astype(str))
         if actual.dtype != reference.dtype:
-            return f"type {actual.dtype} in place of {reference.dtype}"
+            return f"type {actual.dtype} instead of {reference.dtype}"
         if reference.dtype.kind == "c":
             return self._add_array(_as_floats(actual), _as_floats(reference), tolerance)
         if reference.dtype.kind in "biu":

@@ -126,7 +126,7 @@ def _check_versions(wanted: dict[str, str]) -> None:
         if not found[name]:
             raise PluginError(f"the plugin {name} is not installed")
         if found[name] != expected:
-            raise PluginError(f"it was built for {name} {expected}, here is {found[name]}")
+            raise PluginError(f"it was built for {name} {expected}; found {found[name]}")
 
 
 def _register(name: str, module: str) -> None:

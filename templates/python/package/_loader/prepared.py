@@ -132,7 +132,7 @@ def find_prepared(variant: Variant, memory: Memory) -> Prepared | str:
     if fault:
         return f"what is generated on the device is not used: {fault}"
     if place is None:
-        return f"there is no cache folder for what is generated on the device; name one in {VARIABLE}"
+        return f"there is no cache folder for files generated on the device; name one in {VARIABLE}"
     try:
         return Prepared(variant, memory, place)
     except PluginError as error:

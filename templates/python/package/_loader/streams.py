@@ -235,5 +235,5 @@ def _is_busy() -> InputError:
     return InputError(
         "the stream is in use by another thread",
         why="each step goes on from the one before",
-        hint="give every thread a stream of its own: model.stream()",
+        hint="open a separate stream for each thread: model.stream()",
     )

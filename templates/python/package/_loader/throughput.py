@@ -78,7 +78,7 @@ def _check_free(port: Port, batch: int) -> None:
         raise InputError(
             f"no batch of {batch} can be given to input {port.python_name}",
             why=f"its first size is fixed to {port.shape[0]}",
-            hint="build a bundle in which that size is free, or has the size that you want",
+            hint="build a bundle with this size left open, or fixed to the size that you want",
         )
 
 

@@ -145,4 +145,6 @@ def _match_variants(components: list[Component]) -> Iterator[list[Variant]]:
 
 
 def _refuse_unmatched() -> IncompatibleError:
-    return IncompatibleError("they belong together and have no variant of the same name", hint="build the bundle again")
+    return IncompatibleError(
+        "these components must run together, but have no variant of the same name", hint="build the bundle again"
+    )

@@ -175,7 +175,7 @@ def find_obstacle(variant: Variant) -> str | None:
     if requires["machines"] and platform.machine().lower() not in [name.lower() for name in requires["machines"]]:
         return f"it is for {' or '.join(requires['machines'])}, this is {platform.machine()}"
     if ort.__version__ != requires["runtime"]:
-        return f"it was built for onnxruntime {requires['runtime']}, here is {ort.__version__}"
+        return f"it was built for onnxruntime {requires['runtime']}; found {ort.__version__}"
     if variant.uses_plugins:
         from .plugins import find_plugin_obstacle
 

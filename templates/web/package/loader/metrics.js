@@ -136,7 +136,7 @@ export class OutputFigures {
     for (const name of names) {
       const [found, least] = [this[name], tolerance[name] ?? null];
       if (found !== null && least !== null && found < least) {
-        return `${name} is ${found.toPrecision(6)}, at least ${least.toPrecision(6)} required`;
+        return `${name} ${found.toPrecision(6)} (min ${least.toPrecision(6)})`;
       }
     }
     if (rounding || !this.isUnmeasured(tolerance)) return null;
@@ -186,9 +186,9 @@ export class OutputFigures {
       actual.dims.length !== reference.dims.length ||
       actual.dims.some((size, axis) => size !== reference.dims[axis])
     ) {
-      return `shape [${actual.dims.join(", ")}] in place of [${reference.dims.join(", ")}]`;
+      return `shape [${actual.dims.join(", ")}] instead of [${reference.dims.join(", ")}]`;
     }
-    if (actual.type !== reference.type) return `type ${actual.type} in place of ${reference.type}`;
+    if (actual.type !== reference.type) return `type ${actual.type} instead of ${reference.type}`;
     if (!FLOATS.has(reference.type)) {
       if (this.reference.quantity) this.addFinite(asDoubles(actual), asDoubles(reference), tolerance);
       return this.addExact(asItems(actual), asItems(reference));

@@ -223,7 +223,7 @@ export async function importSelfTest({ imports }) {
   try {
     return (await import(/* webpackIgnore: true */ /* @vite-ignore */ SELF_TEST)).selfTest;
   } catch (cause) {
-    throw new DownloadError("the golden set is not beside this code", {
+    throw new DownloadError("the golden set is not next to this code", {
       why: firstLine(cause),
       hint: `in an application that a build tool made, import { selfTest } from "${imports.whole}/self-test" and call selfTest(model)`,
       cause,

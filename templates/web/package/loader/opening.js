@@ -91,7 +91,7 @@ function makeRelease(instance, session, gpu) {
 function planSession({ data, platform, options }, variant, instance, survey, threaded) {
   const version = instance.ort.env.versions?.web;
   if (version !== variant.requires.runtime) {
-    throw new IncompatibleError(`it was built for onnxruntime-web ${variant.requires.runtime}, here is ${version}`);
+    throw new IncompatibleError(`it was built for onnxruntime-web ${variant.requires.runtime}; found ${version}`);
   }
   /** @type {string[]} */
   const notes = [];
