@@ -202,7 +202,7 @@ providers = [{ name = "cpu" }]
         (("python.wheel_platforms=[]",), "is empty: a Python bundle would carry no runtime"),
         (("python.versions=[]",), "is empty: a Python bundle would carry no runtime"),
         (("platform.cpu=haswel",), 'QEMU has no x64 core "haswel"; did you mean "Haswell"?'),
-        (("platform.minimum=2.17",), "asks for 2.28, but platform.minimum promises 2.17"),
+        (("platform.minimum=2.17",), "requires 2.28, but platform.minimum is 2.17"),
     ],
 )
 def test_what_does_not_fit_together_is_reported(overrides, text):
