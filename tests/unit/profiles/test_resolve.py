@@ -198,6 +198,7 @@ providers = [{ name = "cpu" }]
     ("overrides", "text"),
     [
         (("platform.architecture=wasm32",), "linux does not run on wasm32"),
+        (("precision.block_size=30",), "got 30, expected one of 16, 32, 64, 128, 256"),
         (("platform.system=android", "platform.architecture=arm64"), "there are no Python wheels for android on arm64"),
         (("python.wheel_platforms=[]",), "is empty: a Python bundle would carry no runtime"),
         (("python.versions=[]",), "is empty: a Python bundle would carry no runtime"),
