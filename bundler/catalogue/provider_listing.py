@@ -84,7 +84,7 @@ def _describe_need(rule: NeedRule) -> str:
 
 
 def _describe_when(when: Mapping[str, str]) -> str:
-    texts = " and ".join(f"{key} is {pattern}" if pattern else f"{key} is left out" for key, pattern in when.items())
+    texts = " and ".join(f"{key} is {pattern}" if pattern else f"{key} is not set" for key, pattern in when.items())
     return f", where {texts}" if texts else ""
 
 

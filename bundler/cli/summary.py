@@ -64,7 +64,7 @@ def _describe_judged(result: BuildResult) -> Iterator[str]:
         yield from device_lines(accuracy)
     yield from (f"precision {_describe_choice(choice)}" for choice in result.precisions)
     for metric in result.metrics:
-        yield f"metric of {metric.variant} {metric.value:.6g}; the original model's {metric.reference:.6g}"
+        yield f"metric of {metric.variant} {metric.value:.6g} (original model {metric.reference:.6g})"
     yield from describe_pipeline(result.pipeline)
     yield from (_describe_placement(placed) for placed in result.placements)
 

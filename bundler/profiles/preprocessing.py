@@ -70,7 +70,7 @@ def _read(path: Path) -> dict[str, Any]:
     except OSError as error:
         raise UsageError(
             f"cannot read the preprocessing {show(path.name)}: {error.strerror or error}",
-            hint="--preprocessing takes the path of a TOML file",
+            hint="use --preprocessing with the path of a TOML file",
         ) from error
     except (ValueError, RecursionError) as error:
         reason = "it is nested too deeply" if isinstance(error, RecursionError) else str(error).partition("\n")[0]

@@ -114,7 +114,9 @@ def _nearest(item: Any) -> str:
 
 
 def _choices(item: Any) -> list[str]:
-    return re.findall(r"'([^']*)'", str(item.get("ctx", {}).get("expected", "")))
+    """Texts, in quotes as pydantic lists them, or numbers."""
+    found = re.findall(r"'[^']*'|\d+", str(item.get("ctx", {}).get("expected", "")))
+    return [choice.strip("'") for choice in found]
 
 
 _TYPES: Mapping[str, str] = {

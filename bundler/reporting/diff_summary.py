@@ -139,7 +139,7 @@ def _find_worst(component: ComponentRecord) -> dict[str, float]:
 
 
 def _show_db(ratio: float) -> str:
-    return "bit-identical" if math.isinf(ratio) else f"{ratio:.1f} dB"
+    return "bit-identical" if math.isinf(ratio) else f"SQNR {ratio:.1f} dB"
 
 
 def _describe_placement(pairs: Sequence[Pair]) -> Iterator[str]:

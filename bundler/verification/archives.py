@@ -40,7 +40,7 @@ def list_entries(archive: Path) -> dict[str, int]:
     found: dict[str, int] = {}
     try:
         for name, size in _read_tar(archive) if archive.name.endswith(TAR_SUFFIXES) else _read_zip(archive):
-            refusal = refuse_path(name) or ("there twice" if name in found else None)
+            refusal = refuse_path(name) or ("present twice" if name in found else None)
             if refusal:
                 raise ValueError(f"entry {name[:80]!r}: {refusal}")
             if len(found) >= MAX_ENTRIES:

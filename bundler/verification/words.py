@@ -55,7 +55,7 @@ def describe_pipeline(records: Sequence[PipelineRecord]) -> Iterator[str]:
         doubts = "".join(f"; no sample runs {name}" for name in record.uncalled)
         doubts += "".join(f"; other outputs of {name} changed no answer" for name in record.unnoticed)
         if record.metric is not None:
-            own = f"{record.metric.value:.6g}; the original models' {record.metric.reference:.6g}"
+            own = f"{record.metric.value:.6g} (original models {record.metric.reference:.6g})"
             yield f"metric {record.metric.function} of {record.function}{which} {own}"
         yield f"{record.function}{which} matches the original models on {samples}{difference}{doubts}"
 

@@ -138,7 +138,7 @@ def _receive_rest(inbox: queue.Queue[bytes | None], on_line: OnLine) -> Ending |
 
 
 def _explain_crash(running: RunningBrowser) -> str:
-    return f"the tab crashed, as it does when memory runs out; the browser's last output: {running.last_lines()}"
+    return f"the tab crashed (perhaps out of memory); the browser's last output: {running.last_lines()}"
 
 
 def _explain_silence(running: RunningBrowser, *, started: bool, seconds: float) -> str:

@@ -42,7 +42,7 @@ class PreparationContext:
     sources: tuple[Source, ...]
 
 
-_UPRIGHT: Final = "It is taken as it lies: turn it upright first, as the EXIF orientation of its file says."
+_UPRIGHT: Final = "Its EXIF orientation is not applied: turn it upright first."
 _COMMON: Final[Mapping[str, Ecosystem]] = {
     "image": Ecosystem(
         parts=("preparation", "images"),
@@ -88,7 +88,7 @@ _COMMON: Final[Mapping[str, Ecosystem]] = {
             Source(
                 parameters="text: String, tokenizer: Tokenizer",
                 call="preparation.encode(text, tokenizer)",
-                words="[tokenizer] is what [readTokenizer] gave.",
+                words="[tokenizer] is the result of [readTokenizer].",
             ),
         ),
     ),
@@ -115,7 +115,7 @@ ANDROID: Final[Mapping[str, Ecosystem]] = {
             Source(
                 parameters="bitmap: android.graphics.Bitmap",
                 call="BitmapPixels(bitmap)",
-                words=f"[bitmap] may have any configuration but `HARDWARE`. {_UPRIGHT}",
+                words=f"[bitmap] may have any configuration except `HARDWARE`. {_UPRIGHT}",
             ),
             Source(
                 parameters="image: android.media.Image, rotation: Int",

@@ -15,8 +15,8 @@ def warn_of(names: PackageNames) -> tuple[str, ...]:
     if not is_known(names.distribution):
         return ()
     warning = (
-        f"the package name {names.distribution} is that of another, widely known package: an installer that asks an "
-        "index for it gets that one, and installed side by side each overwrites the other; choose another name "
+        f"the package name {names.distribution} belongs to another, widely known package: an installer that asks an "
+        "index for it gets that package, and installed side by side each overwrites the other; choose another name "
         f"with --package-name (for instance acme-{names.distribution})"
     )
     return (warning,)

@@ -68,5 +68,5 @@ class PythonSettings(EcosystemSection):
             fits = fits_tag(platform.system, platform.architecture, tag)
             if needed is not None and fits and needed > (*least, 0)[:2]:
                 shown = ".".join(map(str, needed))
-                text = f'"{tag}" asks for {shown}, but platform.minimum promises {platform.minimum}'
+                text = f'"{tag}" requires {shown}, but platform.minimum is {platform.minimum}'
                 yield ("python", "wheel_platforms", position), text

@@ -88,7 +88,7 @@ def fetch_files(
         raise EnvironmentMissingError(
             f"{pin.name} {pin.version} has no {missing[0]}",
             details=tuple(missing),
-            hint="its files are laid out as in another version: choose one that bundler ships a lock for",
+            hint="use a version that bundler ships a lock for: the files of this one are laid out differently",
         )
     return tuple(file for file in found if file is not None)
 

@@ -27,7 +27,7 @@ _LICENCES = ("LICENSE", "ThirdPartyNotices.txt")
 
 def precompress(request: EmitRequest, folder: Path) -> None:
     """Write `name.br` and `name.gz` beside each file that a page or the loader fetches, where they are smaller."""
-    note = Note(text="compressing what a browser downloads: minutes for a new model or runtime, kept from then on")
+    note = Note(text="compressing the files that a browser downloads: minutes for a new model or runtime, then cached")
     request.reporter.pass_on(note)
     compressor = Compressor(cache_root=request.environments.root)
     # Both libraries release the interpreter's lock.

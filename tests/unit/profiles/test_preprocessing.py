@@ -76,7 +76,7 @@ def test_every_mistake_is_explained_at_once(tmp_path: Path) -> None:
         ('kind = "picture"', 'kind: got "picture", expected one of "image", "audio", "text"'),
         ('kind = "Image"', 'did you mean "image"?'),
         ("kind = 3", "kind: got 3"),
-        ('kind = "audio"', "sample_rate: is missing (Samples a second that the model wants)"),
+        ('kind = "audio"', "sample_rate: is missing (Samples per second that the model requires)"),
         ('kind = "audio"\nsample_rate = true', "sample_rate: got True, expected a whole number"),
         ('kind = "image"\nscale = nan', "scale: got nan, expected a finite number"),
         ('kind = "image"\nbackground = [0, 0, 256]', "background[2]: got 256"),

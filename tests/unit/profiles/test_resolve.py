@@ -198,11 +198,12 @@ providers = [{ name = "cpu" }]
     ("overrides", "text"),
     [
         (("platform.architecture=wasm32",), "linux does not run on wasm32"),
+        (("precision.block_size=30",), "got 30, expected one of 16, 32, 64, 128, 256"),
         (("platform.system=android", "platform.architecture=arm64"), "there are no Python wheels for android on arm64"),
         (("python.wheel_platforms=[]",), "is empty: a Python bundle would carry no runtime"),
         (("python.versions=[]",), "is empty: a Python bundle would carry no runtime"),
         (("platform.cpu=haswel",), 'QEMU has no x64 core "haswel"; did you mean "Haswell"?'),
-        (("platform.minimum=2.17",), "asks for 2.28, but platform.minimum promises 2.17"),
+        (("platform.minimum=2.17",), "requires 2.28, but platform.minimum is 2.17"),
     ],
 )
 def test_what_does_not_fit_together_is_reported(overrides, text):

@@ -66,7 +66,7 @@ def test_size_accuracy_placement_and_speed_are_reported_in_one_sentence(manifest
     after = change_manifest(after, variants=(dataclasses.replace(variant, size=variant.size // 4),))
     reported = summarize_difference(before, after, ({CPU: timed(10.0)}, {CPU: timed(5.0)}))[1]
     assert reported.startswith("B has a model that is 75 % smaller (")
-    assert "is further from the original model (cpu: 131.4 dB → 88.0 dB)" in reported
+    assert "is further from the original model (cpu: SQNR 131.4 dB → SQNR 88.0 dB)" in reported
     assert "assigns 5 of 5 nodes of cpu to QNN instead of 3 of 5 nodes" in reported
     assert reported.endswith(" and is 2 times faster (cpu, relative to the original model).")
     back = summarize_difference(after, before, ({CPU: timed(5.0)}, {CPU: timed(10.0)}))[1]
@@ -77,7 +77,7 @@ def test_size_accuracy_placement_and_speed_are_reported_in_one_sentence(manifest
 
 def test_equal_to_the_bit_is_closer_than_any_figure(manifest: Manifest) -> None:
     reported = summarize_difference(manifest, with_output(manifest, equal=True))[1]
-    assert "B is closer to the original model (cpu: 131.4 dB → bit-identical)" in reported
+    assert "B is closer to the original model (cpu: SQNR 131.4 dB → bit-identical)" in reported
 
 
 def test_variants_that_one_lacks_are_reported(manifest: Manifest) -> None:

@@ -47,7 +47,7 @@ def test_files_are_listed_with_their_sizes(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("names", "says"),
     [
-        (("a", "a"), "there twice"),
+        (("a", "a"), "present twice"),
         (("../../a",), "leaves its folder"),
         (("../",), "leaves its folder"),
         (("/etc/passwd",), "absolute"),
@@ -110,4 +110,4 @@ def test_a_sealed_archive_holds_what_the_manifest_lists(tmp_path: Path) -> None:
 def test_an_entry_that_is_there_twice_is_a_fault_whoever_sealed_it(tmp_path: Path) -> None:
     write_zip(tmp_path / "a.jar", "b", "b")
     seal(tmp_path, {"a.jar": {"b": 1}})
-    assert check_integrity(tmp_path).faults == ("archive: a.jar (entry 'b': there twice)",)
+    assert check_integrity(tmp_path).faults == ("archive: a.jar (entry 'b': present twice)",)

@@ -25,10 +25,10 @@ _WIDTH = 110
 _OWN_BUILD = "no package: a custom build of ONNX Runtime"
 _HEADS = ("Provider", "Runs on", "Prepared", "Found in")
 _PROOFS = {
-    "context": "nodes with what was compiled",
+    "context": "nodes that hold the compiled model",
     "engine": "the engine file",
     "nodes": "nodes assigned to it",
-    "compatibility": "what the compiler wrote into the model",
+    "compatibility": "the compiler's output in the model",
 }
 
 
