@@ -146,7 +146,7 @@ def _nothing_assigned(model: ModelProto, options: Options, message: str) -> Stag
             message,
             *conditions[:8],
             f"options: {asked}",
-            f"the model has {', '.join(count_operators(model))}"[:600],
+            operators[:600],
         ),
         hint="check that it supports the device that the options name, and that the model has a precision that "
         "the device supports (quantise it, or allow half precision)",

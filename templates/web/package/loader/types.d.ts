@@ -193,7 +193,6 @@ export interface Stream {
 }
 
 /* What follows is the loader's own. */
-
 export interface FileRecord {
   path: string;
   size: number;
