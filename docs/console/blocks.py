@@ -23,9 +23,7 @@ _VARYING = (
     (r"\b[0-9a-f]{64}\b", "# SHA-256"),
 )
 
-_BY_SPEED = re.compile(
-    r"(, running| no step has run) for (\d|#)|: Time the bundle|: not timed: too slow"
-)
+_BY_SPEED = re.compile(r"(, running| no step has run) for (\d|#)|: Time the bundle|: not timed: too slow")
 """What depends on how fast the machine is: a step that is silent for half a minute, a bundle that is timed or not."""
 
 
