@@ -211,7 +211,10 @@ def test_python_given_twice_says_which_one_counts(warm: CommandLine, model: Path
 
 
 def test_an_empty_value_is_seen(warm: CommandLine, model: Path) -> None:
-    assert "--python '': not a version" in warm.run("build", model, "--target=linux-x64", "--python=").expect(2).err
+    assert (
+        "--python '': expected a Python version"
+        in warm.run("build", model, "--target=linux-x64", "--python=").expect(2).err
+    )
 
 
 @pytest.mark.quick
