@@ -96,7 +96,7 @@ def test_a_part_is_built_and_the_lock_stays_whole(project: CommandLine) -> None:
 def test_options_of_one_model_are_refused_where_the_file_says_them(project: CommandLine) -> None:
     for options in (("--samples", "x"), ("--dim", "batch=1")):
         for command in ("build", "plan"):
-            assert f"{options[0]} says something of one model" in project.run(command, *options).expect(2).err
+            assert f"{options[0]} requires a model on the command line" in project.run(command, *options).expect(2).err
 
 
 def test_only_needs_a_project(project: CommandLine) -> None:
