@@ -190,7 +190,7 @@ def test_a_jar_that_was_sealed_again_holds_each_file_once(jar: Path, bundler: Co
         name = next(name for name in archive.namelist() if name.endswith("/runtime.json"))
         archive.writestr(name, archive.read(name))
     renew_digest(copy, altered)
-    assert f"entry {name!r}: there twice" in bundler.run("verify", copy).expect(8).err
+    assert f"entry {name!r}: present twice" in bundler.run("verify", copy).expect(8).err
 
 
 def test_a_pom_that_declares_entities_is_refused(jar: Path, bundler: CommandLine, tmp_path: Path) -> None:
