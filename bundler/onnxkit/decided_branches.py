@@ -27,8 +27,8 @@ from bundler.onnxkit.structure import (
     subgraphs,
 )
 
-_MAX_ROUNDS: Final = 100
-"""The sizes behind a condition are known once it is replaced, so that conditions in a row take a round each."""
+_MAX_ROUNDS: Final = 32
+"""The sizes behind a condition are known once it is replaced, so conditions in a row take a round each; others stay."""
 _SIDES: Final = ("else_branch", "then_branch")
 _STANDARD: Final = ("", "ai.onnx")
 _INVALID: Final = (onnx.shape_inference.InferenceError, RuntimeError, ValueError)
