@@ -18,7 +18,7 @@ from typing import IO, Any, Final, TypedDict
 from bundler.environments.registry import Environment
 from bundler.environments.sandbox import Sandbox, own_folders, python_folders
 from bundler.environments.variables import computing_environment
-from bundler.execution.limits import TIME_VARIABLE, find_limits
+from bundler.execution.limits import MEMORY_VARIABLE, TIME_VARIABLE, find_limits
 from bundler.execution.stage_sources import package_folder
 from bundler.execution.temporary import temporary_folder
 from bundler.model.codec import conforms, parse_json
@@ -202,10 +202,12 @@ class Worker:
     def _crashed(self, title: str) -> StageError:
         self._reap(0.5)
         self._threads[1].join(0.5)
+        code = _signal_code(self._process.returncode, self.sandbox)
+        killed = code is not None and code < 0 and name_signal(-code) == "SIGKILL"
         return StageError(
-            f"stage {title} {_describe_end(_signal_code(self._process.returncode, self.sandbox))}",
+            f"stage {title} {_describe_end(code)}",
             details=self._evidence(),
-            hint=_CRASH_HINT,
+            hint=_NO_MEMORY_HINT if killed else _CRASH_HINT,
         )
 
     def _timed_out(self, title: str, limit: float) -> StageError:
@@ -368,6 +370,11 @@ _SHELL_SIGNALS: Final = 128
 _CRASH_HINT: Final = (
     "the model, or your code that the stage calls, triggers a defect in native code; `bundler "
     "doctor` shows the versions"
+)
+
+_NO_MEMORY_HINT: Final = (
+    "free memory, run fewer steps at once (`--jobs 1`), build on a machine with more, or have a step refused earlier "
+    f"with {MEMORY_VARIABLE}=SIZE"
 )
 
 

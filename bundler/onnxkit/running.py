@@ -36,6 +36,10 @@ class RunTimeError(RunError):
     """A run was stopped because it took too long."""
 
 
+class RunMemoryError(RunError):
+    """A run required more memory than it may use."""
+
+
 def run_session(session: onnxruntime.InferenceSession, feeds: Mapping[str, Value]) -> dict[str, Value]:
     """All outputs by name, in the model's order. Raises `RunError` with the runtime's message."""
     return _run(session, feeds, _quiet_options())
@@ -72,7 +76,7 @@ def _run(session: onnxruntime.InferenceSession, feeds: Mapping[str, Value], opti
         else:
             values = session.run(names, dict(feeds), options)
     except _RUN_ERRORS as cause:
-        raise RunError(_describe(cause)) from cause
+        raise _name_error(cause) from cause
     return dict(zip(names, values, strict=True))
 
 
@@ -81,11 +85,11 @@ NO_MEMORY: Final = ("bad_alloc", "bad allocation", "Failed to allocate memory")
 """The runtime's messages when an allocation fails."""
 
 
-def _describe(cause: BaseException) -> str:
+def _name_error(cause: BaseException) -> RunError:
     message = clean_message(cause)
     if isinstance(cause, MemoryError) or any(text in message for text in NO_MEMORY):
-        return f"it required more memory than a step may use (BUNDLER_MEMORY_LIMIT): {message}"
-    return message
+        return RunMemoryError(f"it required more memory than a step may use (BUNDLER_MEMORY_LIMIT): {message}")
+    return RunError(message)
 
 
 _MAX_LANES: Final = 4

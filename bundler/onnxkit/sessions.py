@@ -211,8 +211,14 @@ def _start(
         raise error(
             "ONNX Runtime cannot load the model",
             details=(clean_message(cause, model if isinstance(model, Path) else None),),
-            hint=hint or "`bundler inspect MODEL` shows the problems",
+            hint=_NO_MEMORY_HINT if "bad_alloc" in str(cause) else hint or "`bundler inspect MODEL` shows the problems",
         ) from cause
+
+
+_NO_MEMORY_HINT: Final = (
+    "to load the model requires more memory than a step may use, unlike any model of its size: export it again, or set "
+    "BUNDLER_MEMORY_LIMIT=SIZE (for example 32G) on a machine that has it"
+)
 
 
 def _check_disk(target: str, cause: Exception) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -15,9 +17,10 @@ from bundler.model.golden_inputs import NOTHING_RAN
 from bundler.model.shapes import SizeRange
 from bundler.model.signature import Signature
 from bundler.model.stage import Report
-from bundler.onnxkit.running import RunError, RunTimeError, run_within
+from bundler.onnxkit.running import RunError, RunMemoryError, RunTimeError, run_within
 from bundler.onnxkit.seeded_inputs import Integers, Maker, ValueHints
 from bundler.onnxkit.value_files import MAX_SAMPLE_BYTES, Value
+from bundler.support.processes import bounded_memory
 from bundler.support.text import visible
 
 MAX_SEARCHED_BYTES: Final = 64 << 20
@@ -29,6 +32,14 @@ FIXED_RUN_SECONDS: Final = 1800.0
 up to this."""
 MIN_MULTIPLICATIONS_PER_SECOND: Final = 20_000_000
 """Multiplications a second; the reference runtime's single thread does a hundred times as many with 32-bit floats."""
+RUN_BYTES: Final = 4 << 30
+"""Memory of one run on generated inputs, in addition to the loaded model, unless BUNDLER_MEMORY_LIMIT sets another: a
+model of a few bytes may compute a value of any size.
+"""
+MEMORY_HINT: Final = (
+    "export the model with smaller sizes, or set the memory that a step may use with BUNDLER_MEMORY_LIMIT=SIZE "
+    "(for example 32G) on a machine that has it"
+)
 _MAX_LISTED_TRIES: Final = 12
 _MAX_REASON_LENGTH: Final = 160
 
@@ -58,11 +69,14 @@ one-dimensional waveform counts as the batch."""
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Try:
-    """Sizes that did not run, and the reason; `by_model`: the model rejected them, not a limit of the search."""
+    """Sizes that did not run, and the reason; `by_model`: the model rejected them, not a limit of the search, such as
+    that of `memory`.
+    """
 
     sizes: str
     reason: str
     by_model: bool
+    memory: bool = False
 
 
 @dataclass(slots=True, kw_only=True)
@@ -104,18 +118,22 @@ class SizeSearch:
         """The outputs of one run, or None where the model (or a limit) rejects it: `refused` then holds the reason."""
         size = maker.count_bytes()
         limit = MAX_SEARCHED_BYTES if self._is_free else MAX_SAMPLE_BYTES
-        by_model = False
+        by_model = memory = False
         if size > limit:
             reason = f"not tried: the inputs would have {_describe_bytes(size)}, more than {_describe_bytes(limit)}"
         else:
             try:
-                return run_within(self.session, maker.make(self.seed, index), self._run_limit())
+                with bounded_step(RUN_BYTES):
+                    return run_within(self.session, maker.make(self.seed, index), self._run_limit())
             except RunTimeError:
                 seconds = self.run_seconds if self._is_free else self.fixed_seconds
                 reason = f"stopped: one run took more than {seconds:g} s"
+            except RunMemoryError as error:
+                reason, memory = str(error), True
             except RunError as error:
                 reason, by_model = str(error), True
-        self.refused.append(Try(sizes=describe_sizes(maker), reason=_shorten(reason), by_model=by_model))
+        reason = _shorten(reason)
+        self.refused.append(Try(sizes=describe_sizes(maker), reason=reason, by_model=by_model, memory=memory))
         return None
 
     @property
@@ -147,8 +165,15 @@ class SizeSearch:
         spent = f" within {self._limit():g} s" if self.is_over else ""
         named = ", or sizes with --dim NAME=SIZE or --shape INPUT=SIZES" if self._is_free else ""
         hint = f"give real inputs with --samples{named}"
+        if all(item.memory for item in self.refused):
+            hint = MEMORY_HINT
         details = tuple(_list_tries(self.refused))
         return ModelError(f"{NOTHING_RAN}{spent}", details=details, hint=hint)
+
+
+def bounded_step(size: int) -> contextlib.AbstractContextManager[None]:
+    """Limit memory to so many bytes more, unless BUNDLER_MEMORY_LIMIT sets a limit for the whole process."""
+    return contextlib.nullcontext() if os.environ.get("BUNDLER_MEMORY_LIMIT") else bounded_memory(size)
 
 
 def limit_run(multiplications: int) -> float:

@@ -315,7 +315,7 @@ def _prove(request: FinishRequest) -> tuple[VariantProof, ...]:
         raise VerificationError(
             f"{prepared.title}: the bundle did not reproduce its golden set in its own runtime",
             details=tuple(f"{label(proof.component, proof.variant)}: {proof.reason}" for proof in failed),
-            hint=_hint_after(failed),
+            hint=_hint_after(failed, request.bundle.parts),
         )
     for proof in proofs:
         if proof.passed is None:
@@ -323,14 +323,29 @@ def _prove(request: FinishRequest) -> tuple[VariantProof, ...]:
     return proofs
 
 
-def _hint_after(failed: Sequence[VariantProof]) -> str:
+def _hint_after(failed: Sequence[VariantProof], parts: Sequence[BuiltPart]) -> str:
     """What helps depends on whether the bundle answered: no gate and no level of optimisation opens a model."""
-    if all(proof.comparison is not None and proof.comparison.outputs for proof in failed):
-        return "compare with less optimisation: --set optimization.level=basic; the output folder was not changed"
-    return (
-        "the bundle did not run to its end, for the reason above; build it with --no-prove to examine it where that "
-        "happened"
-    )
+    if not all(proof.comparison is not None and proof.comparison.outputs for proof in failed):
+        return (
+            "the bundle did not run to its end, for the reason above; build it with --no-prove to examine it where "
+            "that happened"
+        )
+    names = {proof.component for proof in failed}
+    hints = dict.fromkeys(hint for part in parts if part.prepared.plan.name in names for hint in _list_remedies(part))
+    return "; ".join((*hints, "the output folder was not changed"))
+
+
+def _list_remedies(part: BuiltPart) -> Iterator[str]:
+    """For outputs that differ in the bundle's own runtime. A quantised model rounds to the other side where kernels
+    differ in the last bit; on synthetic inputs, its outputs may vary no more than that.
+    """
+    prepared, plan = part.prepared, part.prepared.plan
+    if part.outcomes[plan.golden].read_facts(GoldenFacts).synthetic:
+        yield "these inputs are synthetic, and outputs may vary little over them: give real ones with --samples PATH"
+    if any(step.options.get("level") == "extended" for step in plan.steps):
+        yield "compare with less optimisation: --set optimization.level=basic"
+    if prepared.facts.quantized:
+        yield "kernels for int8 round differently in each runtime: build the floating-point model instead"
 
 
 def _is_timed(request: FinishRequest, proofs: Sequence[VariantProof]) -> bool:

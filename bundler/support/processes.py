@@ -18,7 +18,7 @@ import subprocess
 import sys
 import threading
 import weakref
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -130,6 +130,25 @@ def end_session(process: subprocess.Popen[Any]) -> None:
     elif process.returncode is None:  # else the number may be another's by now
         with contextlib.suppress(OSError):
             os.killpg(process.pid, signal.SIGKILL)
+
+
+@contextlib.contextmanager
+def bounded_memory(size: int) -> Iterator[None]:
+    """Limit what this process allocates meanwhile to so many bytes more. Linux alone has such a limit."""
+    if sys.platform != "linux":
+        yield
+        return
+    import resource  # noqa: PLC0415 - not on Windows
+
+    limits = resource.getrlimit(resource.RLIMIT_DATA)
+    status = Path("/proc/self/status").read_text("utf-8")
+    bound = int(status.partition("VmData:")[2].split()[0]) * 1024 + size
+    kept = [limit for limit in limits if limit != resource.RLIM_INFINITY]
+    resource.setrlimit(resource.RLIMIT_DATA, (min(bound, *kept) if kept else bound, limits[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_DATA, limits)
 
 
 def name_signal(number: int) -> str:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import math
+import os
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Final
 
@@ -19,6 +21,8 @@ from bundler.onnxkit.placement_facts import limit_lines, tidy
 _MAX_SHOWN: Final = 20
 _MAX_LENGTH: Final = 400
 """Maximum number of characters of a line about one file: an invalid name may have thousands."""
+_MIN_SPARSE: Final = 1 << 30
+"""Bytes of external data from which a file is searched for holes: a smaller one costs little, whatever it holds."""
 _NUMBER: Final = re.compile(r"-?[0-9]{1,19}")
 
 
@@ -43,6 +47,7 @@ def check_external_data(tensors: Iterable[TensorProto], folder: Path) -> tuple[s
         problems += _repetition_problems(tensor)
         if _entry(tensor, "location") not in bad:
             problems += _extent_problems(tensor, folder)
+    problems = problems or list(_hole_problems(external, folder))
     if problems:
         raise _refusal(problems)
     return tuple(str(PurePosixPath(location)) for location in locations)
@@ -102,9 +107,39 @@ def _repetition_problems(tensor: TensorProto) -> Iterator[str]:
             yield f"tensor {tensor.name!r}: {key!r} is given {count} times, and tools differ in which one they read"
 
 
+def _hole_problems(tensors: Sequence[TensorProto], folder: Path) -> Iterator[str]:
+    """Report a file of which more than half was never written, as an interrupted download leaves it. A hole of any size
+    costs nothing on the disk, and its own size in time and memory here.
+    """
+    by_file: dict[str, list[TensorProto]] = {}
+    for tensor in tensors:
+        by_file.setdefault(_entry(tensor, "location"), []).append(tensor)
+    for location, inside in by_file.items():
+        needed = sum(_length(tensor) for tensor in inside)
+        if needed < _MIN_SPARSE or not hasattr(os, "SEEK_DATA"):
+            continue
+        with (folder / location).open("rb") as stream:
+            missing = sum(_hole_bytes(stream.fileno(), tensor) for tensor in inside)
+        if missing * 2 > needed:
+            yield f"{location!r} is incomplete: {missing:,} of its {needed:,} bytes were never written (a sparse file)"
+
+
+def _hole_bytes(file: int, tensor: TensorProto) -> int:
+    """Bytes of the hole that a tensor begins with; systems without holes report data everywhere."""
+    offset, length = _read_number(_entry(tensor, "offset"), 0), _length(tensor)
+    try:
+        return min(os.lseek(file, offset, os.SEEK_DATA) - offset, length)
+    except OSError as error:
+        return length if error.errno == errno.ENXIO else 0  # no data up to the end
+
+
+def _length(tensor: TensorProto) -> int:
+    return storage_bytes(element_of_onnx(tensor.data_type), math.prod(tensor.dims))
+
+
 def _extent_problems(tensor: TensorProto, folder: Path) -> Iterator[str]:
     location = _entry(tensor, "location")
-    needed = storage_bytes(element_of_onnx(tensor.data_type), math.prod(tensor.dims))
+    needed = _length(tensor)
     try:
         offset, length = _read_number(_entry(tensor, "offset"), 0), _read_number(_entry(tensor, "length"), needed)
     except ValueError:

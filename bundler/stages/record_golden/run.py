@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import onnxruntime
 from onnx import ModelProto
@@ -26,14 +26,14 @@ from bundler.onnxkit.fitting import adopt_types, check_samples, fix_signature, n
 from bundler.onnxkit.golden import INDEX, GoldenSet, Sample, read_golden, write_index, write_sample
 from bundler.onnxkit.quantities import find_quantities
 from bundler.onnxkit.recorded_outputs import Recorded, doubts_of, reference_notes, weakness_notes
-from bundler.onnxkit.running import RunError, RunTimeError, count_lanes, run_in_lanes, run_session
+from bundler.onnxkit.running import RunError, RunMemoryError, RunTimeError, count_lanes, run_in_lanes, run_session
 from bundler.onnxkit.sample_files import open_samples
 from bundler.onnxkit.seeded_inputs import Maker
 from bundler.onnxkit.seeded_sets import SeededModel, make_seeded_set
 from bundler.onnxkit.sessions import REFERENCE, open_session
 from bundler.onnxkit.signatures import model_signature
-from bundler.onnxkit.size_search import limit_run
-from bundler.onnxkit.structure import random_operators, read_structure
+from bundler.onnxkit.size_search import MEMORY_HINT, bounded_step, limit_run
+from bundler.onnxkit.structure import iterate_tensors, random_operators, read_structure, tensor_bytes
 from bundler.onnxkit.value_files import Value
 from bundler.onnxkit.weaknesses import SYNTHETIC, describe_count, describe_seeded
 from bundler.stages.record_golden.alike import SEEDED, describe_alike, make_alike
@@ -43,6 +43,10 @@ from bundler.stages.record_golden.spec import Facts, Options
 from bundler.stages.record_golden.streams import describe_large, describe_steps, record_stream, take_state_away
 
 _SYNTHETIC = Note(text="the golden set is synthetic: seeded inputs, not real data (use --samples)", level="warning")
+
+_LOAD_BYTES: Final = 1 << 30
+"""Memory to load a model, in addition to copies of its weights: the runtime infers shapes too, and holds every rank."""
+_COPIES: Final = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,9 +104,11 @@ def run(request: StageRequest, report: Report) -> StageResult:
     given = _given_inputs(request, take_state_away(signature, options.state), options)
     draws = bool(random_operators(structure))
     report(0.0, "loading the original model")
-    session = open_session(model, REFERENCE)
+    weights = sum(tensor_bytes(tensor) for tensor in iterate_tensors(structure))
+    with bounded_step(_LOAD_BYTES + _COPIES * weights):
+        session = open_session(request.inputs.get("original", model), REFERENCE)
     if "original" in request.inputs:
-        session = RenamedSession(open_session(request.input("original"), REFERENCE), options.renamed)
+        session = RenamedSession(session, options.renamed)
     lanes = 1 if draws else count_lanes(REFERENCE, model)  # random operators draw in the order of the runs
     ranges = find_ranges(signature, options.ranges)
     seeded = SeededModel(session=session, structure=structure, signature=signature, lanes=lanes, ranges=ranges)
@@ -311,6 +317,9 @@ def _describe_refusal(name: str, error: RunError, how: _Runs) -> UsageError | Mo
             f"the model did not finish on the sample {name}: one run took more than {how.seconds:g} s",
             hint="this limit follows from the model's size; give smaller inputs, or a model without endless loops",
         )
+    if isinstance(error, RunMemoryError):
+        text = f"the original model does not run on the sample {name}"
+        return ModelError(text, details=(str(error),), hint=f"give smaller inputs, {MEMORY_HINT}")
     hint = "the samples fit the signature, but the model rejects their values or sizes: check them"
     return UsageError(f"the original model does not run on the sample {name}", details=(str(error),), hint=hint)
 

@@ -3,21 +3,43 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
 
 from bundler.emitters.proofs import make_unproven
 from bundler.model.results import Comparison, OutputComparison
 from bundler.pipeline.finish import _hint_after
 
 UNOPENED = make_unproven("model", "cpu", "the runtime could not open it", passed=False)
+DIFFERING = replace(UNOPENED, comparison=Comparison(samples=1, outputs=(OutputComparison.__new__(OutputComparison),)))
+
+
+def part(*, level: str = "extended", synthetic: bool = False, quantized: bool = False) -> Any:
+    """A built component, as far as the advice looks at it."""
+    plan = SimpleNamespace(name="model", golden="golden", steps=(SimpleNamespace(options={"level": level}),))
+    prepared = SimpleNamespace(plan=plan, facts=SimpleNamespace(quantized=quantized))
+    golden = SimpleNamespace(read_facts=lambda _: SimpleNamespace(synthetic=synthetic))
+    return SimpleNamespace(prepared=prepared, outcomes={"golden": golden})
 
 
 def test_no_level_of_optimisation_is_advised_for_a_model_that_did_not_open() -> None:
-    assert "--no-prove" in _hint_after((UNOPENED,))
-    assert "optimization.level" not in _hint_after((UNOPENED,))
+    hint = _hint_after((UNOPENED,), (part(),))
+    assert "--no-prove" in hint
+    assert "optimization.level" not in hint
 
 
 def test_less_optimisation_is_advised_for_outputs_that_differ() -> None:
-    output = OutputComparison.__new__(OutputComparison)
-    differing = replace(UNOPENED, comparison=Comparison(samples=1, outputs=(output,)))
-    assert "--set optimization.level=basic" in _hint_after((differing,))
-    assert "--no-prove" in _hint_after((differing, UNOPENED))
+    assert "--set optimization.level=basic" in _hint_after((DIFFERING,), (part(),))
+    assert "--no-prove" in _hint_after((DIFFERING, UNOPENED), (part(),))
+
+
+def test_less_optimisation_is_not_advised_where_it_was_built_so() -> None:
+    assert "optimization.level" not in _hint_after((DIFFERING,), (part(level="basic"),))
+
+
+@pytest.mark.parametrize(("kind", "said"), [("synthetic", "--samples PATH"), ("quantized", "floating-point model")])
+def test_the_advice_fits_the_inputs_and_the_model(kind: str, said: str) -> None:
+    assert said in _hint_after((DIFFERING,), (part(**{kind: True}),))
+    assert said not in _hint_after((DIFFERING,), (part(),))

@@ -5,6 +5,7 @@ Most of these ended with a library's raw error, or with a result that depended o
 
 from __future__ import annotations
 
+import os
 import resource
 import sys
 from collections.abc import Callable
@@ -18,6 +19,7 @@ from onnx import ModelProto, TensorProto, helper
 from bundler.model.codec import conforms
 from bundler.model.errors import BundlerError, ModelError
 from bundler.model.facts import ModelFacts
+from bundler.onnxkit.inference import infer_shapes
 from bundler.onnxkit.structure import read_constant, read_structure
 from bundler.onnxkit.workload import count_multiplications
 from tests.support import models
@@ -168,6 +170,68 @@ def test_the_inference_of_every_stage_is_bounded(tmp_path: Path) -> None:
     before = read_peak()
     assert count_multiplications(read_structure(path), {}) == 0
     assert read_peak() - before < 1 << 30
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the system has no limit for the data of a process")
+@pytest.mark.parametrize("generator", ["Range", "ConstantOfShape", "Expand"])
+def test_a_value_of_16_gib_is_refused_before_it_takes_memory(tmp_path: Path, generator: str) -> None:
+    """The size is computed from the shape of the input. It took all memory, and real inputs were asked for."""
+    before = read_peak()
+    with pytest.raises(ModelError) as caught:
+        record(write(make_huge(generator, 1 << 31), tmp_path), tmp_path / "golden")
+    assert "required more memory than a step may use" in caught.value.details[0]
+    assert "BUNDLER_MEMORY_LIMIT=SIZE" in (caught.value.hint or "")
+    assert "--samples" not in (caught.value.hint or "")
+    assert read_peak() - before < 1 << 30
+
+
+def make_huge(generator: str, count: int) -> ModelProto:
+    """Generates `count` numbers of eight bytes, and outputs how many."""
+    sizes = [helper.make_node("Shape", ["x"], ["shape"]), helper.make_node("Mul", ["shape", "factor"], ["size"])]
+    value = helper.make_tensor("value", TensorProto.INT64, [1], [1])
+    making = {
+        "Range": [
+            helper.make_node("Squeeze", ["size"], ["end"]),
+            helper.make_node("Range", ["zero", "end", "one"], ["huge"]),
+        ],
+        "ConstantOfShape": [helper.make_node("ConstantOfShape", ["size"], ["huge"], value=value)],
+        "Expand": [helper.make_node("Expand", ["one", "size"], ["huge"])],
+    }
+    counting = [helper.make_node("Size", ["huge"], ["y"])]
+    constants = [
+        helper.make_tensor("factor", TensorProto.INT64, [1], [count]),
+        helper.make_tensor("zero", TensorProto.INT64, [], [0]),
+        helper.make_tensor("one", TensorProto.INT64, [], [1]),
+    ]
+    output = helper.make_tensor_value_info("y", TensorProto.INT64, [])
+    nodes = [*sizes, *making[generator], *counting]
+    graph = helper.make_graph(nodes, "huge", [models.value("x", [1])], [output], constants)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems fill holes, or do not tell of them")
+def test_a_file_that_was_never_written_is_refused(tmp_path: Path) -> None:
+    """An interrupted download leaves one; a terabyte would be read for hours. A file with data is taken."""
+    path = models.save_external(models.mlp(), tmp_path / "in")
+    call_stage("inspect", tmp_path / "facts", {"model": path})
+    model = onnx.load(path, load_external_data=False)
+    tensor = next(item for item in model.graph.initializer if item.external_data)
+    del tensor.external_data[:], tensor.dims[:]
+    tensor.dims.append(1 << 38)
+    for key, value in (("location", "holes.bin"), ("length", str(1 << 40))):
+        tensor.external_data.add(key=key, value=value)
+    with (path.parent / "holes.bin").open("wb") as stream:
+        stream.truncate(1 << 40)
+    path.write_bytes(model.SerializeToString())
+    error = refuse(path)
+    assert "'holes.bin' is incomplete" in error.details[0]
+
+
+def test_a_crash_of_the_shape_inference_is_a_refusal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The library may crash when it gets no memory: that happens in a process apart."""
+    monkeypatch.setattr(onnx.shape_inference, "infer_shapes", lambda *_, **__: os.abort())
+    with pytest.raises(onnx.shape_inference.InferenceError, match="more memory"):
+        infer_shapes(models.mlp())
 
 
 def read_peak() -> int:
