@@ -99,6 +99,14 @@ describe("a failure", () => {
     });
   }
 
+  it("to fetch from a file names the module for Node.js", async () => {
+    await assert.rejects(read(() => assert.fail("no such scheme"), {}, "file:///package/payload/model.onnx"), {
+      name: "DownloadError",
+      message: "model.onnx could not be fetched from a file",
+      hint: /in Node\.js import it by its name, or its node\.js/,
+    });
+  });
+
   it("half way is a broken download", async () => {
     const body = new ReadableStream({
       start(stream) {

@@ -213,16 +213,21 @@ function answeredWithPage(name) {
 async function explainFailure(part, { name, signal }, integrity, cause) {
   const answer = integrity && (await fetch(part.url, { method: "HEAD", signal }).catch(() => null));
   if (signal?.aborted) return signal.reason;
-  if (!answer || !answer.ok) return unreachable(name, cause);
+  if (!answer || !answer.ok) return unreachable(name, part.url, cause);
   const why = `the browser found that its SHA-256 is not ${part.sha256}`;
   return new IntegrityError(`${name} does not match its checksum`, { why, hint: REDEPLOY, cause });
 }
 
 /**
  * @param {string} name
+ * @param {string} url
  * @param {unknown} cause
  */
-function unreachable(name, cause) {
+function unreachable(name, url, cause) {
+  if (url.startsWith("file:")) {
+    const hint = "serve the package over HTTP; in Node.js import it by its name, or its node.js in place of index.js";
+    return new DownloadError(`${name} could not be fetched from a file`, { why: String(cause), hint, cause });
+  }
   const offline = globalThis.navigator?.onLine === false;
   return new DownloadError(`${name} could not be fetched${offline ? ": this device is offline" : ""}`, {
     why: String(cause),
