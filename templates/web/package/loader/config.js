@@ -127,7 +127,7 @@ export function checkConfig({ assets, config }) {
     );
   });
   if (!faults.length) return;
-  throw new IncompatibleError("runtime.json asks for what bundler never writes", {
+  throw new IncompatibleError("runtime.json has values that bundler never writes", {
     why: faults.join("; ").slice(0, LONGEST),
     hint: "do not use this bundle: it was altered, or made by something else",
   });
