@@ -80,6 +80,60 @@ def adopt_outputs(signature: Signature, inferred: Signature) -> Signature:
     )
 
 
+def find_contradicted(
+    signature: Signature, samples: Sequence[Mapping[str, tuple[int, ...]]]
+) -> dict[str, tuple[Dimension, ...] | None]:
+    """Shapes of outputs, by name, whose declared ones are not those that the model gave: without the sizes that differ,
+    or None where the rank does. Converters declare `int64[1]` for a label of each row. `samples` have the shapes of
+    inputs and outputs, by name.
+    """
+    bound = [_bind_symbols(signature, shapes) for shapes in samples]
+    found: dict[str, tuple[Dimension, ...] | None] = {}
+    for port in signature.outputs:
+        declared = port.type.shape
+        pairs = zip(samples, bound, strict=True)
+        given = [(shapes[port.name], sizes) for shapes, sizes in pairs if port.name in shapes]
+        if port.type.kind != "tensor" or declared is None:
+            continue
+        if any(len(shape) != len(declared) for shape, _ in given):
+            found[port.name] = None
+            continue
+        true = tuple(
+            size if all(shape[axis] in _allowed(size, shape[axis], sizes) for shape, sizes in given) else None
+            for axis, size in enumerate(declared)
+        )
+        if true != declared:
+            found[port.name] = true
+    return found
+
+
+def _bind_symbols(signature: Signature, shapes: Mapping[str, tuple[int, ...]]) -> dict[str, set[int]]:
+    """The sizes that the inputs of a sample give to each named dimension."""
+    bound: dict[str, set[int]] = {}
+    for port in signature.inputs:
+        for name, size in zip(port.type.shape or (), shapes.get(port.name, ()), strict=False):
+            if isinstance(name, str):
+                bound.setdefault(name, set()).add(size)
+    return bound
+
+
+def _allowed(declared: Dimension, given: int, bound: Mapping[str, set[int]]) -> set[int]:
+    if isinstance(declared, str):
+        return bound.get(declared, {given})
+    return {given if declared is None else declared}
+
+
+def correct_outputs(signature: Signature, shapes: Mapping[str, tuple[Dimension, ...] | None]) -> Signature:
+    """`signature` with these shapes of outputs, by name."""
+    return replace(
+        signature,
+        outputs=tuple(
+            replace(port, type=replace(port.type, shape=shapes[port.name])) if port.name in shapes else port
+            for port in signature.outputs
+        ),
+    )
+
+
 def _adopt_port(port: Port, known: tuple[Dimension, ...] | None) -> Port:
     shape = port.type.shape
     if known is None or (shape is not None and len(shape) != len(known)):

@@ -245,6 +245,16 @@ def zipmap(*, text_labels: bool = False) -> ModelProto:
     return make_model(nodes, [value("x", ["n", 4])], outputs, domains=(("ai.onnx.ml", 1),))
 
 
+def labels(*, rows: Any = "n") -> ModelProto:
+    """A classifier that gives the label of each row, of which it declares `rows`."""
+    nodes = [
+        helper.make_node("MatMul", ["x", "w"], ["scores"]),
+        helper.make_node("ArgMax", ["scores"], ["label"], axis=1, keepdims=0),
+    ]
+    outputs = [value("label", [rows], TensorProto.INT64), value("scores", ["n", 3])]
+    return make_model(nodes, [value("x", ["n", 4])], outputs, initializers=[tensor("w", weights(4, 3))])
+
+
 def scaler_pipeline() -> ModelProto:
     """A scikit-learn scaler and logistic regression, exported by skl2onnx: ends in a ZipMap."""
     # Importing scikit-learn takes a second: only the tests that use it pay for it.

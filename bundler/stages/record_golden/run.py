@@ -14,10 +14,10 @@ from onnx import ModelProto
 
 from bundler.model.codec import decode, encode
 from bundler.model.errors import ModelError, UsageError
-from bundler.model.fixing import Fixing
+from bundler.model.fixing import Fixing, correct_outputs, find_contradicted
 from bundler.model.free_dimensions import find_ranges
 from bundler.model.golden_inputs import TriedDimension, Weakness
-from bundler.model.signature import Signature
+from bundler.model.signature import Dimension, Signature, describe_type
 from bundler.model.stage import Note, Report, StageRequest, StageResult
 from bundler.model.state import InitialFile, check_state
 from bundler.onnxkit.digests import digest_each
@@ -219,6 +219,7 @@ def _take_recorded(request: StageRequest, structure: ModelProto, signature: Sign
         tried_dimensions=(),
         references=tuple(found),
         weaknesses=(*weaknesses, *doubts_of(found)),
+        contradicted=_find_contradicted(signature, entries),
     )
     notes = (_describe_taken(len(samples), total, options),) if total > len(samples) else ()
     # What the whole set cannot judge was already reported when it was recorded.
@@ -288,6 +289,7 @@ def _record(
     unstable_outputs, broken_outputs = (tuple(name for name in order if name in names) for names in (unstable, broken))
     found, first = recorded.figures(unstable_outputs), entries[0]["inputs"]
     write_index(folder, entries, found, seed=inputs.seed, unstable=unstable_outputs, state=how.state)
+    contradicted = _find_contradicted(signature, entries)
     facts = Facts(
         samples=len(entries),
         synthetic=inputs.seed is not None,
@@ -301,11 +303,13 @@ def _record(
         initial={
             name: InitialFile(file=first[name]["file"], shape=tuple(first[name]["shape"])) for name in how.from_file
         },
+        contradicted=contradicted,
     )
     notes = (
         *inputs.notes,
         *weakness_notes(inputs.weaknesses),
         *_output_notes(unstable_outputs, broken_outputs),
+        *_shape_notes(signature, contradicted),
         *reference_notes(found),
     )
     return StageResult(facts=encode(facts), entry=INDEX, notes=notes)
@@ -322,6 +326,28 @@ def _describe_refusal(name: str, error: RunError, how: _Runs) -> UsageError | Mo
         return ModelError(text, details=(str(error),), hint=f"give smaller inputs, {MEMORY_HINT}")
     hint = "the samples fit the signature, but the model rejects their values or sizes: check them"
     return UsageError(f"the original model does not run on the sample {name}", details=(str(error),), hint=hint)
+
+
+def _find_contradicted(
+    signature: Signature, entries: Sequence[Mapping[str, Any]]
+) -> dict[str, tuple[Dimension, ...] | None]:
+    samples = [
+        {
+            name: tuple(value["shape"])
+            for name, value in (*entry["inputs"].items(), *entry["outputs"].items())
+            if value["kind"] == "tensor"
+        }
+        for entry in entries
+    ]
+    return find_contradicted(signature, samples)
+
+
+def _shape_notes(signature: Signature, contradicted: Mapping[str, tuple[Dimension, ...] | None]) -> Iterator[Note]:
+    true = correct_outputs(signature, contradicted)
+    for declared, port in zip(signature.outputs, true.outputs, strict=True):
+        if declared != port:
+            text = f"the model declares {port.name!r} as {describe_type(declared.type)}, and gives other sizes"
+            yield Note(text=f"{text}; the bundle describes it as {describe_type(port.type)}", level="warning")
 
 
 def _output_notes(unstable: Sequence[str], broken: Sequence[str]) -> tuple[Note, ...]:

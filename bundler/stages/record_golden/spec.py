@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from bundler.model.golden_inputs import TriedDimension, Weakness
 from bundler.model.reference import ReferenceFigures
 from bundler.model.shapes import FixedShape, SizeRange
+from bundler.model.signature import Dimension
 from bundler.model.stage import StageSpec
 from bundler.model.state import InitialFile, StateLink
 
@@ -17,7 +18,7 @@ class Facts:
     """What was recorded: `samples` counts them; `dimensions` are sizes of dynamic dimensions in the first seeded
     inputs, by symbol, and `shapes` are all of their shapes, by input; `tried_dimensions` are those that the search for
     seeded inputs tried (none for a user's samples). `initial` are the values from files that a stream begins with, by
-    input.
+    input. `contradicted` are true shapes of outputs that the model declares otherwise, by output.
     """
 
     samples: int
@@ -30,6 +31,7 @@ class Facts:
     weaknesses: tuple[Weakness, ...]
     initial: Mapping[str, InitialFile] = field(default_factory=dict)
     shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    contradicted: Mapping[str, tuple[Dimension, ...] | None] = field(default_factory=dict)
 
 
 SPEC = StageSpec(

@@ -209,6 +209,15 @@ def test_the_runtime_is_that_of_this_system_alone(jar: Path) -> None:
     assert folders == {"linux-x64"}
 
 
+def test_an_output_may_have_other_sizes_than_its_model_declares(bundler: CommandLine, tmp_path: Path) -> None:
+    """Converters of tree models declare `int64[1]` for the label of each row; the runtime only warns."""
+    model = models.save(models.labels(rows=1), tmp_path)
+    command = ("build", model, "-t", "linux-x64", "--format", "jar", "--output", tmp_path / "out", "--json")
+    (bundle,) = bundler.run(*command).expect(0).document["bundles"]
+    manifest = json.loads((Path(bundle["bundle"]) / "bundle.json").read_text("utf-8"))
+    assert manifest["proof"]["level"] == "executed"
+
+
 def test_what_a_jar_cannot_hold_is_refused(bundler: CommandLine, tmp_path: Path) -> None:
     model = models.save(models.zipmap(), tmp_path)
     answer = bundler.run("build", model, "-t", "linux-x64", "--format", "jar", "--output", tmp_path / "out").expect(2)

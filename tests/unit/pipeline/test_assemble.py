@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from bundler.model.errors import StageError
+from bundler.model.fixing import correct_outputs, find_contradicted
 from bundler.model.golden_inputs import RefusedSize, TriedDimension
 from bundler.model.signature import Port, Signature, ValueType
 from bundler.pipeline.assemble import _compiled, fix_signature
@@ -40,6 +41,27 @@ def test_what_was_not_refused_stays_open() -> None:
     sizes = [tried("batch", "x", 0, (1, 2), 4), tried("", "x", 2, (224,))]
     assert find_only_sizes(sizes, OPEN) == find_only_sizes([], OPEN) == ()
     assert fix_signature(OPEN, ()) == OPEN
+
+
+@pytest.mark.parametrize(
+    ("declared", "given", "true"),
+    [
+        ((1,), [(1,), (2,)], (None,)),  # a converter's label of each row
+        ((), [(2,)], None),
+        (("batch",), [(1,), (3,)], (None,)),  # the inputs have 1 and 2 of what this size is named after
+        (("batch", 3), [(1, 3), (2, 3)], ("batch", 3)),
+        (("batch", 3), [(1, 3), (2, 4)], ("batch", None)),
+        (("other", None), [(7, 1), (5, 2)], ("other", None)),
+        (None, [(1, 2), (3,)], None),
+    ],
+)
+def test_no_size_is_published_that_the_golden_set_contradicts(declared: Any, given: Any, true: Any) -> None:
+    output = Port(name="y", type=ValueType(element_type="float32", shape=declared))
+    signature = Signature(inputs=(port("x", "batch", 4),), outputs=(output,))
+    samples = [{"x": (count, 4), "y": shape} for count, shape in enumerate(given, 1)]
+    found = find_contradicted(signature, samples)
+    assert found == ({} if true == declared else {"y": true})
+    assert correct_outputs(signature, found).outputs[0].type.shape == true
 
 
 FACTS = {"provider": "AcmeExecutionProvider", "devices": ["57"], "sdk": "2.1", "assigned": 3, "left": 0}

@@ -54,3 +54,11 @@ def test_a_model_that_does_not_run_at_its_given_sizes_says_so(tmp_path: Path) ->
     with pytest.raises(ModelError) as caught:
         record(model, tmp_path / "golden", shapes={"x": [40000, 40000]})
     assert (caught.value.hint or "").startswith("the model may not run at its fixed sizes: try other sizes")
+
+
+def test_an_output_of_other_sizes_than_declared_is_said(tmp_path: Path) -> None:
+    model = models.save(models.labels(rows=1), tmp_path / "model")
+    result = call_stage("record_golden", tmp_path / "golden", {"model": model})
+    assert result.facts["contradicted"] == {"label": [None]}
+    (text,) = (note.text for note in result.notes if "declares" in note.text)
+    assert text == "the model declares 'label' as int64[1], and gives other sizes; the bundle describes it as int64[?]"
