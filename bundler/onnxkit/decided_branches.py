@@ -20,6 +20,7 @@ from bundler.onnxkit.structure import (
     captured_names,
     defined_names,
     iterate_graphs,
+    iterate_nested,
     keep_only,
     lift_constants,
     read_constant,
@@ -152,11 +153,22 @@ def _rename_defined(branch: GraphProto, outputs: Sequence[str], names: Counter[s
     for name in sorted(defined_names(branch) - new.keys() - {""}):
         new[name] = _find_name(name, names)
     for node in branch.node:
-        node.output[:] = [new.get(name, name) for name in node.output]
-    for item in (*branch.value_info, *branch.initializer, *(sparse.values for sparse in branch.sparse_initializer)):
-        item.name = new.get(item.name, item.name)
-    rename_captures(branch, new)
+        for inner in iterate_nested(node):  # the outputs' names become those of values around these graphs
+            _rename_own(inner, {name: _find_name(name, names) for name in (defined_names(inner) & {*outputs}) - {""}})
+    _rename_own(branch, new)
     return [helper.make_node("Identity", [value.name], [output]) for value, output in passed]
+
+
+def _rename_own(graph: GraphProto, new: Mapping[str, str]) -> None:
+    """Rename values that a graph itself defines, in all that reads them. A new name may be another's old one."""
+    for node in graph.node:
+        node.input[:] = [new.get(name, name) for name in node.input]
+        node.output[:] = [new.get(name, name) for name in node.output]
+        for inner in subgraphs(node):
+            rename_captures(inner, new)
+    sparse = [item.values for item in graph.sparse_initializer]
+    for item in (*graph.input, *graph.output, *graph.value_info, *graph.initializer, *sparse):
+        item.name = new.get(item.name, item.name)
 
 
 def _find_name(name: str, names: Counter[str]) -> str:

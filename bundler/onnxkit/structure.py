@@ -116,15 +116,19 @@ def iterate_graphs(model: ModelProto) -> Iterator[GraphProto]:
     yield from _nested(model.graph)
     for function in model.functions:
         for node in function.node:
-            for graph in subgraphs(node):
-                yield from _nested(graph)
+            yield from iterate_nested(node)
+
+
+def iterate_nested(node: NodeProto) -> Iterator[GraphProto]:
+    """The graphs in a node's attributes, and those nested in them."""
+    for graph in subgraphs(node):
+        yield from _nested(graph)
 
 
 def _nested(graph: GraphProto) -> Iterator[GraphProto]:
     yield graph
     for node in graph.node:
-        for inner in subgraphs(node):
-            yield from _nested(inner)
+        yield from iterate_nested(node)
 
 
 def iterate_nodes(model: ModelProto) -> Iterator[NodeProto]:
