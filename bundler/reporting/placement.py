@@ -140,7 +140,7 @@ def _describe_verdict(part: ComponentReport, variant: VariantPlan, facts: Placem
 
 
 def _describe_threshold(variant: VariantPlan) -> str:
-    return f"; at least {_percent(variant.least_share)} required" if variant.least_share else ""
+    return f" (min {_percent(variant.least_share)})" if variant.least_share else ""
 
 
 def _percent(share: float) -> str:

@@ -25,9 +25,9 @@ def check_metric(name: str, facts: Facts, gate: MetricGate) -> tuple[str, ...]:
     lines = []
     if gate.least is not None and value < gate.least:
         own = f"; the original model has {reference:.6g}" if reference < gate.least else ""
-        lines.append(f"{found}, at least {gate.least:g} required{own}")
+        lines.append(f"{found} (min {gate.least:g}){own}")
     lost = reference - value
     if gate.drop is not None and lost > gate.drop + ROUNDING * max(1.0, abs(reference)):
         own = f"the original model's {reference:.6g}"
-        lines.append(f"{found}, {lost:.6g} below {own}, at most {gate.drop:g} allowed")
+        lines.append(f"{found}, {lost:.6g} below {own} (max {gate.drop:g})")
     return tuple(lines)

@@ -348,7 +348,7 @@ def test_a_pipeline_runs_streams_and_the_projects_own_metric_judges_it(warm: Com
 
     (folder / "bundler.toml").write_text(text.replace("drop = 0.1", "least = 1.5"))
     refused = here.run("build").expect(7)
-    assert "metric score.py:equal_steps: 1 over 2 samples, at least 1.5 required" in refused.err
+    assert "metric score.py:equal_steps: 1 over 2 samples (min 1.5)" in refused.err
 
 
 @pytest.mark.quick

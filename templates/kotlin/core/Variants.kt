@@ -91,7 +91,7 @@ internal class VariantOpener(
         val least = if (variant.requires.compiled == null) variant.leastShare else Double.MIN_VALUE
         if (all == 0) return "the nodes that $first is assigned cannot be counted: there is no private folder for a trace"
         if (taken > 0 && taken >= least * all) return null
-        return "$taken of $all nodes are assigned to $first, at least ${Math.round(least * 100)}% required"
+        return "$taken of $all nodes are assigned to $first (min ${Math.round(least * 100)}%)"
     }
 
     /** Why the variant cannot run here, as far as that is known before it is opened. */

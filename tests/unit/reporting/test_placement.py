@@ -69,7 +69,7 @@ def test_the_split_its_threshold_and_what_was_left_are_shown(data):
     page = render_report(with_variant(data, TAKEN, least_share=0.9))
     assert_harmless(page)
     text = words(page)
-    assert "93.8% of the nodes assigned to ExampleNpu; at least 90% required" in text
+    assert "93.8% of the nodes assigned to ExampleNpu (min 90%)" in text
     assert "ExampleNpu 182 (94%)" in text
     assert "others 12 (6%)" in text
     assert "The first 1 of 12 nodes on other providers" in text
@@ -130,14 +130,14 @@ def test_the_proof_tells_where_no_step_does(data):
     found = with_variant(data, least_share=0.8)
     found = change_report(found, assignments={"npu": {"ExampleProvider": 90, "OtherProvider": 10}})
     (placement,) = chart_placements(found.components[0])
-    assert placement.verdict == "90% of the nodes assigned to ExampleProvider; at least 80% required"
+    assert placement.verdict == "90% of the nodes assigned to ExampleProvider (min 80%)"
 
 
 def test_work_for_the_device_is_named_where_nothing_was_compiled(data):
     prepare = Preparation(kind="cache", thing="TensorRT engine")
     (placement,) = chart_placements(with_variant(data, prepare=prepare, least_share=0.8).components[0])
     assert placement.segments == ()
-    assert placement.verdict == "The assignment of nodes is only known on the device; at least 80% required"
+    assert placement.verdict == "The assignment of nodes is only known on the device (min 80%)"
     assert placement.facts[0][0] == "Generated on the device"
     assert "TensorRT engine" in placement.facts[0][1]
 

@@ -18,14 +18,14 @@ def judge(value: float, reference: float, **limits: float | None) -> tuple[str, 
 
 def test_both_limits_are_reported_with_what_was_found() -> None:
     assert judge(0.91, 0.97, least=0.95, drop=0.01) == (
-        "metric.py:accuracy: 0.91 over 64 samples, at least 0.95 required",
-        "metric.py:accuracy: 0.91 over 64 samples, 0.06 below the original model's 0.97, at most 0.01 allowed",
+        "metric.py:accuracy: 0.91 over 64 samples (min 0.95)",
+        "metric.py:accuracy: 0.91 over 64 samples, 0.06 below the original model's 0.97 (max 0.01)",
     )
 
 
 def test_a_model_that_never_reached_the_limit_says_so() -> None:
     assert judge(0.9, 0.9, least=0.95) == (
-        "metric.py:accuracy: 0.9 over 64 samples, at least 0.95 required; the original model has 0.9",
+        "metric.py:accuracy: 0.9 over 64 samples (min 0.95); the original model has 0.9",
     )
 
 

@@ -227,7 +227,7 @@ def judge_share(assigned: list[tuple[str, str]], first: str, least: float, *, co
     if counted and taken >= least * len(counted):
         return None
     what = "compiled parts" if compiled else "nodes"
-    return f"{taken} of {len(counted)} {what} are assigned to {first}, at least {least:.0%} required"
+    return f"{taken} of {len(counted)} {what} are assigned to {first} (min {least:.0%})"
 
 
 def compare_providers(session: ort.InferenceSession, variant: Variant) -> str | None:
