@@ -78,6 +78,7 @@ class _Slimmer:
 
     def slim(self, start: int, end: int, message: _Message) -> bytes:
         pieces: list[bytes] = []
+        links: list[bytes] = []
         position = start
         while position < end:
             field_start = position
@@ -101,8 +102,9 @@ class _Slimmer:
             elif length <= MAX_KEPT_PAYLOAD or number not in message.payload or not linkable:
                 pieces.append(self.data[field_start:position])
             elif self.link is not None:
-                pieces.append(_external_data(self.link, body, length))
-        return b"".join(pieces)
+                links.append(_external_data(self.link, body, length))
+        # Last, because the last value of a field counts: many writers say explicitly that data lie in the model.
+        return b"".join((*pieces, *links))
 
 
 def _external_data(location: str, offset: int, length: int) -> bytes:

@@ -83,6 +83,7 @@ class _Inputs:
 class _Runs:
     """How samples are run: concurrent `lanes`, the samples that run twice, and the limit in seconds for each run. The
     `state` of a stream names the output that each of its inputs is in the next step; those `from_file` began with it.
+    `declared` is the model's signature with nothing fixed: the names of its sizes tell which are to be equal.
     """
 
     lanes: int
@@ -90,6 +91,7 @@ class _Runs:
     seconds: float
     state: Mapping[str, str] = field(default_factory=dict)
     from_file: tuple[str, ...] = ()
+    declared: Signature
 
 
 def run(request: StageRequest, report: Report) -> StageResult:
@@ -132,6 +134,7 @@ def run(request: StageRequest, report: Report) -> StageResult:
         seconds=limit_run(count_largest(structure, inputs.values)),
         state={link.input: link.output for link in options.state},
         from_file=tuple(link.input for link in options.state if link.initial == "file"),
+        declared=model_signature(structure),
     )
     return _record(session, recorded, inputs, request.output, report, how=runs)
 
@@ -219,7 +222,7 @@ def _take_recorded(request: StageRequest, structure: ModelProto, signature: Sign
         tried_dimensions=(),
         references=tuple(found),
         weaknesses=(*weaknesses, *doubts_of(found)),
-        contradicted=_find_contradicted(signature, entries),
+        contradicted=_find_contradicted(model_signature(structure), entries),
     )
     notes = (_describe_taken(len(samples), total, options),) if total > len(samples) else ()
     # What the whole set cannot judge was already reported when it was recorded.
@@ -289,7 +292,7 @@ def _record(
     unstable_outputs, broken_outputs = (tuple(name for name in order if name in names) for names in (unstable, broken))
     found, first = recorded.figures(unstable_outputs), entries[0]["inputs"]
     write_index(folder, entries, found, seed=inputs.seed, unstable=unstable_outputs, state=how.state)
-    contradicted = _find_contradicted(signature, entries)
+    contradicted = _find_contradicted(how.declared, entries)
     facts = Facts(
         samples=len(entries),
         synthetic=inputs.seed is not None,
@@ -309,7 +312,7 @@ def _record(
         *inputs.notes,
         *weakness_notes(inputs.weaknesses),
         *_output_notes(unstable_outputs, broken_outputs),
-        *_shape_notes(signature, contradicted),
+        *_shape_notes(how.declared, contradicted),
         *reference_notes(found),
     )
     return StageResult(facts=encode(facts), entry=INDEX, notes=notes)

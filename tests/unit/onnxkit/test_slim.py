@@ -56,6 +56,16 @@ def test_linked_weights_lead_back_to_the_file(tmp_path: Path) -> None:
     assert structure == onnx.load(path)
 
 
+def test_weights_that_are_explicitly_in_the_model_are_linked_too(tmp_path: Path) -> None:
+    """`onnx.load` writes so what it read from external data, and with it ONNX Runtime's tools for quantisation."""
+    model = wide()
+    for tensor in iterate_tensors(model):
+        tensor.data_location = TensorProto.DEFAULT
+    structure = read_structure(models.save(model, tmp_path), link=True)
+    linked = {tensor.name for tensor in iterate_tensors(structure) if tensor.data_location == TensorProto.EXTERNAL}
+    assert linked == {"w1", "c"}
+
+
 @settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(share=st.floats(0, 0.999))
 def test_a_file_cut_anywhere_is_refused_or_read(tmp_path: Path, share: float) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from onnx import helper
 
 from bundler.model.errors import ModelError, UsageError
 from bundler.onnxkit.golden import read_golden
@@ -62,3 +63,12 @@ def test_an_output_of_other_sizes_than_declared_is_said(tmp_path: Path) -> None:
     assert result.facts["contradicted"] == {"label": [None]}
     (text,) = (note.text for note in result.notes if "declares" in note.text)
     assert text == "the model declares 'label' as int64[1], and gives other sizes; the bundle describes it as int64[?]"
+
+
+def test_an_output_that_is_not_of_the_size_that_it_is_named_after_is_found(tmp_path: Path) -> None:
+    nodes = [helper.make_node("Concat", ["x", "x"], ["y"], axis=0)]
+    model = models.make_model(nodes, [models.value("x", ["n", 4])], [models.value("y", ["n", 4])])
+    saved = models.save(model, tmp_path / "model")
+    for name, sizes in (("open", {}), ("fixed", {"n": 1})):
+        result = call_stage("record_golden", tmp_path / name, {"model": saved}, dimensions=sizes)
+        assert result.facts["contradicted"] == {"y": [None, 4]}
