@@ -7,7 +7,7 @@ are known. Without this step the checker sees nodes that will be folded, and dyn
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -77,9 +77,9 @@ class _Known:
             return self._measure(node)
         if node.op_type not in _FOLDED or not all(name in self.values for name in node.input if name):
             return None
-        if node.op_type == "ConstantOfShape" and math.prod(self.values[node.input[0]].tolist()) > _MAX_ELEMENTS:
-            return None
         feeds = {name: self.values[name] for name in node.input if name}
+        if _result_size(node, list(feeds.values())) > _MAX_ELEMENTS:
+            return None
         inputs = [helper.make_tensor_value_info(name, TensorProto.UNDEFINED, None) for name in feeds]
         outputs = [helper.make_tensor_value_info(node.output[0], TensorProto.UNDEFINED, None)]
         single = helper.make_model(helper.make_graph([node], "one", inputs, outputs), opset_imports=self.opsets)
@@ -96,6 +96,16 @@ class _Known:
         shape = self.shapes[node.input[0]]
         start, end = integer_attribute(node, "start"), integer_attribute(node, "end", len(shape))
         return np.array(shape[start:end], np.int64)
+
+
+def _result_size(node: NodeProto, values: Sequence[np.ndarray[Any, Any]]) -> int:
+    """The elements of a result that may be huge, else 0: small values along different axes are, together."""
+    if node.op_type == "ConstantOfShape":
+        return math.prod(values[0].tolist())
+    try:
+        return math.prod(np.broadcast_shapes(*(value.shape for value in values)))
+    except ValueError:
+        return 0
 
 
 def _fold_once(model: ModelProto) -> int:

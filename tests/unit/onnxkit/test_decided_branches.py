@@ -204,6 +204,28 @@ def test_a_branch_may_use_the_names_of_the_outputs_for_other_values(then: str) -
         assert {node.input[0] for node in _conditions(result.graph)} <= {"positive"}
 
 
+def test_sizes_that_would_fill_the_memory_together_decide_nothing() -> None:
+    """Five short lists along different axes become a tensor that no machine has memory for."""
+    names = [f"list{axis}" for axis in range(5)]
+    model = models.make_model(
+        [
+            helper.make_node("Max", names, ["huge"]),
+            helper.make_node("ReduceProd", ["huge"], ["product"], keepdims=0),
+            helper.make_node("Cast", ["product"], ["sure"], to=TensorProto.BOOL),
+            helper.make_node(
+                "If", ["sure"], ["y"], then_branch=branch((), "x", "Add", 1), else_branch=branch((), "x", "Mul", 1)
+            ),
+        ],
+        [models.value("x", [1, 4])],
+        [models.value("y", [1, 4])],
+        [
+            numpy_helper.from_array(np.ones([512 if axis == place else 1 for axis in range(5)], np.int64), name)
+            for place, name in enumerate(names)
+        ],
+    )
+    assert inline_decided_branches(model) == 0
+
+
 Row = tuple[tuple[str, Any, Any], ...]
 """Conditions one after another: each with the input that decides it, and the rows in its two branches."""
 
