@@ -61,8 +61,8 @@ def open_quiet() -> Iterator[Listener]:
 
         yield listen
     if hidden:
-        many = f"{len(hidden)} warnings are" if len(hidden) > 1 else "1 warning is"
-        echo(f"{many} not shown: build without --quiet to read", err=True)
+        many, them = (f"{len(hidden)} warnings are", "them") if len(hidden) > 1 else ("1 warning is", "it")
+        echo(f"{many} not shown: build without --quiet to read {them}", err=True)
 
 
 def _choose(style: str, *, as_json: bool) -> str:

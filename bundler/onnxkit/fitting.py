@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import keyword
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -19,6 +20,10 @@ from bundler.onnxkit.placement_facts import limit_lines
 from bundler.onnxkit.value_files import Value
 
 _MAX_SHOWN = 20
+_WRONG_NAME, _MISSING = "the model has no input ", " is missing ("
+_SAVEZ_OWN = frozenset({"file", "allow_pickle"})
+"""Names that `numpy.savez` itself takes."""
+
 _NUMPY_TYPES = frozenset(
     {"float16", "float32", "float64", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "bool"}
 )
@@ -90,14 +95,35 @@ class Fitting:
         if self._problems:
             details = limit_lines(self._problems, _MAX_SHOWN)
             what = "samples cannot be read" if self._unreadable else "the samples do not fit the model"
-            raise UsageError(what, details=details, hint=self._describe_casts() or self._hint)
+            raise UsageError(what, details=details, hint=self._describe_casts() or self._describe_names() or self._hint)
 
     def _describe_casts(self) -> str:
         """How to convert arrays where their types alone are wrong; empty for other problems."""
         if not self._casts or any(", got " not in problem for problem in self._problems):
             return ""
-        casts = ", ".join(f"{name}={name}.astype({wanted!r})" for name, wanted in self._casts.items())
-        return f"convert the arrays before they are saved: numpy.savez(file, {casts})"
+        casts = {name: f"{{}}.astype({wanted!r})" for name, wanted in self._casts.items()}
+        return f"convert the arrays before they are saved: {_write_savez(casts)}"
+
+    def _describe_names(self) -> str:
+        """How to name arrays where their names alone are wrong; empty for other problems, or where a hint was given."""
+        if self._hint is not _HINT or any(not _names_differ(problem) for problem in self._problems):
+            return ""
+        required = [port.name for port in self._signature.inputs if not port.optional and port.type.kind == "tensor"]
+        call = _write_savez(dict.fromkeys(required, "{}"))
+        return f"give one array for each input, by its name: {call}; `bundler inspect MODEL` shows the model's inputs"
+
+
+def _names_differ(problem: str) -> bool:
+    return _WRONG_NAME in problem or _MISSING in problem
+
+
+def _write_savez(values: Mapping[str, str]) -> str:
+    """A call of `numpy.savez` as Python takes it: `{}` in a value stands for the array; not every name is a keyword."""
+    if all(name.isidentifier() and not keyword.iskeyword(name) and name not in _SAVEZ_OWN for name in values):
+        pairs = ", ".join(f"{name}={value.format(name)}" for name, value in values.items())
+        return f"numpy.savez(file, {pairs})"
+    pairs = ", ".join(f"{name!r}: " + value.format(f"arrays[{name!r}]") for name, value in values.items())
+    return f"numpy.savez(file, **{{{pairs}}})"
 
 
 def check_samples(
@@ -123,12 +149,12 @@ def sample_problems(values: Mapping[str, Value], signature: Signature) -> Iterat
     ports = {port.name: port for port in signature.inputs}
     for name in values:
         if name not in ports:
-            yield f"the model has no input {name!r}" + _suggest(name, [port for port in ports if port not in values])
+            yield f"{_WRONG_NAME}{name!r}" + _suggest(name, [port for port in ports if port not in values])
     for name, port in ports.items():
         if name in values:
             yield from _value_problems(repr(name), values[name], port.type)
         elif not port.optional and port.type.kind != "optional":
-            yield f"input {name!r} is missing ({describe_type(port.type)})"
+            yield f"input {name!r}{_MISSING}{describe_type(port.type)})"
 
 
 def find_casts(values: Mapping[str, Value], signature: Signature) -> dict[str, str]:

@@ -164,7 +164,11 @@ class BuildRequest:
     overrides: Overrides = ()
     format: Annotated[
         str | None,
-        Option("--format", "-f", help="Python: dir, wheel, pex; web: dir, tgz; any target: files, ortpackage."),
+        Option(
+            "--format",
+            "-f",
+            help="Python: dir, wheel, pex; Java: jar; Android: gradle, aar; web: dir, tgz; any: files, ortpackage.",
+        ),
     ] = None
     python: Annotated[
         tuple[str, ...],

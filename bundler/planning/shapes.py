@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from bundler.model.errors import UsageError
 from bundler.model.facts import ModelFacts
 from bundler.model.free_dimensions import Key, dimension_key, place_label, shown_name
-from bundler.model.open_sizes import NOBODY, Asker, describe_example, suggest_options
+from bundler.model.open_sizes import NOBODY, Asker, describe_example, suggest_options, suggest_shape
 from bundler.model.shapes import Shape, SizeRange, split_qualified, write_shape
 from bundler.model.signature import Port, Signature, describe_type
 
@@ -132,6 +132,9 @@ def _refuse(facts: ModelFacts, problems: list[str], whose: str, asker: Asker) ->
 
 def _describe_example(signature: Signature, asker: Asker) -> str:
     words = suggest_options(signature, asker)
+    ports = [port for port in signature.inputs if not all(isinstance(size, int) for size in port.type.shape or ())]
+    if "--shape" not in words and ports:  # a --dim would be no example of what was asked for
+        words = ("--shape", suggest_shape(ports[0], {}))
     what = "one number for each axis, and ? for a size to leave unchanged"
     return (
         f"{what}: {describe_example(words, asker.project)}"

@@ -137,7 +137,7 @@ def test_a_quiet_build_prints_one_line_for_each_bundle(bundler: CommandLine, mlp
         str(tmp_path / "out" / f"mlp-{name}") for name in ("linux-x64", "raspberry-pi-5")
     ]
     assert all(", resolved, SHA-256 " in line for line in answer.out.splitlines())
-    assert answer.err == "1 warning is not shown: build without --quiet to read\n"
+    assert answer.err == "1 warning is not shown: build without --quiet to read it\n"
     told = bundler.run("build", mlp, *options).expect(0).err
     assert told.count("warning:") == 1
     assert told.count("; 1 note as above)") == 1

@@ -138,6 +138,13 @@ def test_what_does_not_fit_the_model_is_refused(shapes: dict[str, Shape], said: 
     assert "--shape x=1,3,64,64" in (error.hint or "")
 
 
+def test_the_example_for_a_wrong_shape_is_a_shape() -> None:
+    """Also for a model whose open sizes all have names: `--dim` was explained with the words for `--shape`."""
+    hint = refuse(model(port("n", 4), port("x", "batch", 3)), shapes={"nothing": (1,)}).hint or ""
+    assert "for example with --shape x=1,3 " in hint
+    assert "--dim" not in hint
+
+
 def test_what_has_no_sizes_is_refused() -> None:
     assert "it is a scalar and has no sizes" in refuse(model(port("s")), shapes={"s": (1,)}).details[0]
     nested = model(port("s", None, 3, kind="sequence"))
