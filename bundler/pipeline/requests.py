@@ -164,7 +164,7 @@ class BuildRequest:
     overrides: Overrides = ()
     format: Annotated[
         str | None,
-        Option("--format", "-f", help="Python: dir, wheel, pex; web: dir, tgz; any target: files, ortpackage."),
+        Option("--format", "-f", help="Python: dir, wheel, pex, jar; web: dir, tgz; any target: files, ortpackage."),
     ] = None
     python: Annotated[
         tuple[str, ...],
