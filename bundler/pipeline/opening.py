@@ -9,7 +9,6 @@ from pathlib import Path
 from bundler.execution.executor import Source
 from bundler.execution.records import is_safe_path
 from bundler.execution.sources import digest_source, source_of
-from bundler.model.errors import UsageError
 from bundler.model.events import Listener, Reporter
 from bundler.model.facts import ModelFacts
 from bundler.model.paths import real_path
@@ -72,10 +71,7 @@ def open_model(
 
 
 def _rename(opened: OpenedModel, request: BuildRequest, workspace: Workspace, reporter: Reporter) -> OpenedModel:
-    try:
-        check_names(opened.facts.signature, request.rename)
-    except UsageError as error:
-        raise UsageError(f"{request.where}{error.message}", details=error.details, hint=error.hint) from error
+    check_names(opened.facts.signature, request.rename)
     step = Step(
         id=RENAME.name,
         stage=RENAME.name,

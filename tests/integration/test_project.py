@@ -200,8 +200,8 @@ def test_new_names_are_those_of_the_bundle_and_the_model_is_still_the_users(proj
 @pytest.mark.parametrize(
     ("old", "new", "says"),
     [
-        ("x =", "z =", "bundler.toml:3: rename: the model has no input, output or dynamic dimension 'z'"),
-        ('"features"', '"answer"', "bundler.toml:3: rename: two inputs or outputs would have the name 'answer'"),
+        ("x =", "z =", "error: bundler.toml:3: rename: the model has no input, output or dynamic dimension 'z'"),
+        ('"features"', '"answer"', "error: bundler.toml:3: rename: two inputs or outputs would have the name 'answer'"),
         ('"features"', '"my features"', "rename.x"),
     ],
 )
