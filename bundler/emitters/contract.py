@@ -18,6 +18,7 @@ from bundler.model.measurement import USUAL, Measurement, Timing
 from bundler.model.proof import Dependency, Download, DownloadFile, Emitted, Proof, VariantProof
 from bundler.model.results import StepOutcome
 from bundler.model.runtime import RuntimeConfig
+from bundler.model.signature import Signature
 from bundler.profiles.schema import TargetProfile
 
 __all__ = [
@@ -32,6 +33,7 @@ __all__ = [
     "Proof",
     "ProofRequest",
     "Runnable",
+    "Selective",
     "Servable",
     "ServeRequest",
     "Served",
@@ -158,6 +160,15 @@ class Runnable(Protocol):
 
     def state_need(self, profile: TargetProfile) -> Need:
         """What its bundles for this target ask of a device."""
+        ...
+
+
+@runtime_checkable
+class Selective(Protocol):
+    """An emitter whose loader does not take every type of value, or every name."""
+
+    def check_signature(self, signature: Signature) -> None:
+        """Raise `UsageError` for an input or output that its loader cannot hold: before anything is built."""
         ...
 
 

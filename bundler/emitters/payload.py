@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from bundler.emitters.contract import BuiltComponent, EmitRequest
 from bundler.emitters.writing import copy_file, copy_tree
 from bundler.model.artifacts import FileRecord
-from bundler.model.codec import encode
+from bundler.model.codec import encode, parse_json
 from bundler.model.errors import DefectError
 from bundler.model.preprocessing import describe_preprocessing, read_record
 from bundler.model.runtime import RuntimeComponent, RuntimeConfig, RuntimeVariant
@@ -62,3 +62,9 @@ def find_variant_files(built: BuiltComponent, variant: RuntimeVariant) -> list[t
             raise DefectError(f"step {outcome.step} made nothing that variant {variant.name} can ship")
         sources |= {(record.size, record.sha256): outcome.folder / record.path for record in outcome.artifact.files}
     return [(file, sources[file.size, file.sha256]) for file in variant.files]
+
+
+def read_sizes(golden: Path) -> dict[str, Sequence[int]]:
+    """The sizes of each input in the first sample of a golden set: at others the model may not run."""
+    first = parse_json((golden / "index.json").read_text(encoding="utf-8"))["samples"][0]
+    return {name: value["shape"] for name, value in first["inputs"].items() if value["kind"] == "tensor"}

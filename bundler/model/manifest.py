@@ -386,7 +386,7 @@ def read_manifest_bytes(bundle: Path) -> bytes:
     except OSError as error:
         raise VerificationError(
             f"{path.parent} is not a bundle: its manifest cannot be read",
-            details=(f"{path.name}: {error.strerror or error}",),
+            details=(f"{path.name}: {error.strerror or error}" if path.parent.is_dir() else "there is no such folder",),
             hint=_name_bundles(path.parent) or "give the folder that `bundler build` wrote; it holds bundle.json",
         ) from error
 

@@ -13,6 +13,8 @@ from bundler.model.signature import Signature, ValueType
 
 NAME_PATTERN: Final = r"^[A-Za-z_][A-Za-z0-9_]{0,63}$"
 """New names: identifiers in all languages of bundles."""
+_RESERVED: Final = "__proto__"
+"""A key of this name in a JavaScript object is not an input, but its prototype."""
 _GENERATED: Final = re.compile(r"unk__[0-9]+")
 """Names that tf2onnx gives to dimensions without one."""
 _COMPUTED: Final = re.compile(r"[-+*/ ()]")
@@ -21,6 +23,8 @@ _COMPUTED: Final = re.compile(r"[-+*/ ()]")
 
 def check_names(signature: Signature, names: Mapping[str, str]) -> None:
     """Raise `UsageError` for the name of nothing that the model has, and for a new name that two would have."""
+    if _RESERVED in names.values():
+        raise UsageError(f"rename: no input or output can have the name {_RESERVED!r}", hint="choose another name")
     ports = tuple(dict.fromkeys(port.name for port in (*signature.inputs, *signature.outputs)))
     symbols = tuple(dict.fromkeys(_symbols(signature)))
     known = (*ports, *symbols)

@@ -9,6 +9,7 @@ from bundler.model.errors import BundlerError
 from bundler.model.events import Listener
 from bundler.model.facts import ModelFacts
 from bundler.pipeline.opening import open_model
+from bundler.pipeline.prepare import check_signature
 from bundler.pipeline.requests import BuildRequest
 from bundler.pipeline.workspace import Workspace
 from bundler.planning.plan import make_plan
@@ -52,6 +53,7 @@ def _fit(facts: ModelFacts, target: str) -> TargetFit:
     obstacles = find_obstacles(facts, profile)
     remarks: tuple[str, ...] = ()
     try:
+        check_signature(facts, profile, None)
         decisions = make_plan(settle_profile(profile, facts, request), request).decisions
         remarks = tuple(f"{decision.subject}: {decision.choice} ({decision.reason})" for decision in decisions)
     except BundlerError as error:  # what a build would stop at: sizes that must be fixed, for example

@@ -10,7 +10,7 @@ from typing import Any
 
 from bundler.devices.contract import Opening
 from bundler.devices.registry import check_device, open_device
-from bundler.emitters.contract import Runnable
+from bundler.emitters.contract import Runnable, Selective
 from bundler.emitters.registry import check_format, find_writer
 from bundler.execution.executor import Source
 from bundler.model.attempts import Frontier, RecordedChoice
@@ -164,6 +164,7 @@ def _prepare_named(request: BuildRequest, name: str, bundle: _BundleContext, lis
     target = resolved.profile.id
     title = f"{bundle.name}/{name} → {target}" if bundle.several else f"{bundle.name} → {target}"
     model = open_model(name_after_file(request, several=bundle.several), target, bundle.workspace, listener, title)
+    check_signature(model.facts, resolved.profile, request.format)
     data = read_given(request, resolved.profile, bundle.workspace)
     plan_request = _plan_request(request, data, resolved, bundle.command, name)
     settled = settle_profile(resolved.profile, model.facts, plan_request)
@@ -187,6 +188,13 @@ def _prepare_named(request: BuildRequest, name: str, bundle: _BundleContext, lis
         plan_request=plan_request,
         prefix=f"{name}/" if bundle.several else "",
     )
+
+
+def check_signature(facts: ModelFacts, profile: TargetProfile, asked_format: str | None) -> None:
+    """Raise `UsageError` where the loader of this format cannot hold an input or output of the model."""
+    emitter = find_writer(profile.bundle.ecosystem, asked_format or profile.bundle.format)
+    if isinstance(emitter, Selective):
+        emitter.check_signature(facts.signature)
 
 
 @contextmanager

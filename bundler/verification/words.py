@@ -65,7 +65,7 @@ def is_verified(record: VariantProofRecord) -> bool:
     return record.passed is True and record.level != "ran-unchecked"
 
 
-_UNCHECKED: Final = "Ran; some outputs could not be checked"
+_UNCHECKED: Final = "Ran; not every output was checked"
 
 
 def _head(record: VariantProofRecord) -> str:

@@ -16,6 +16,7 @@ from bundler.emitters.android.loader_classes import choose_runtime
 from bundler.emitters.android.project import TEMPLATE, write_gradle
 from bundler.emitters.contract import EmitRequest, Identity, ProofRequest
 from bundler.emitters.jvm.artifacts import COMPILER, COMPILER_LOCK, list_runtime, name_runtime_lock
+from bundler.emitters.jvm.context import check_signature
 from bundler.emitters.jvm.names import choose_names, make_version
 from bundler.emitters.rendering import compile_templates
 from bundler.environments.registry import LockSource
@@ -23,6 +24,7 @@ from bundler.model.errors import UsageError
 from bundler.model.measurement import Measurement
 from bundler.model.paths import real_path
 from bundler.model.proof import Emitted, VariantProof
+from bundler.model.signature import Signature
 from bundler.profiles.schema import TargetProfile
 
 AAR: Final = "aar"
@@ -58,6 +60,10 @@ class AndroidEmitter:
         """Maven's coordinates, without the version. Raises `UsageError`."""
         names = choose_names(model, package_name)
         return Identity(name=f"{names.group}:{names.artifact}", version=make_version(version))
+
+    def check_signature(self, signature: Signature) -> None:
+        """Raise `UsageError` for an input or output that the runtime's Java API cannot hold."""
+        check_signature(signature)
 
     def locks(self, profile: TargetProfile, package_format: str) -> Mapping[str, LockSource | None]:
         """What compiles an archive. A project has none: Gradle fetches, by the versions in the catalogue."""

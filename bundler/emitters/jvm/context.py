@@ -14,7 +14,7 @@ from bundler.emitters.jvm.preparation import Ecosystem, PreparationContext, desc
 from bundler.emitters.payload import describe_metadata, describe_recorded_preprocessing
 from bundler.model.errors import UsageError
 from bundler.model.runtime import RuntimeComponent, RuntimeConfig
-from bundler.model.signature import Port, ValueType, describe_type
+from bundler.model.signature import Port, Signature, ValueType, describe_type
 from bundler.support.text import shorten, visible
 
 ELEMENTS: Final = {
@@ -176,8 +176,6 @@ def _make_component(
     component: RuntimeComponent, property_: str, type_: str, family: Mapping[str, Ecosystem]
 ) -> ComponentContext:
     signature = component.signature
-    for port in (*signature.inputs, *signature.outputs):
-        _require_tensor(component, port)
     inputs, outputs = _make_ports(signature.inputs, "input"), _make_ports(signature.outputs, "output")
     taken = {link.input for link in component.state}
     given = {link.output for link in component.state}
@@ -203,19 +201,24 @@ def _make_component(
     )
 
 
-def _require_tensor(component: RuntimeComponent, port: Port) -> None:
-    """Raise `UsageError` for what the runtime's Java API, or the loader, cannot hold."""
+def check_signature(signature: Signature) -> None:
+    """Raise `UsageError` for an input or output that the runtime's Java API, or the loader, cannot hold."""
+    for port in (*signature.inputs, *signature.outputs):
+        _require_tensor(port)
+
+
+def _require_tensor(port: Port) -> None:
     if any(char == "\0" or ord(char) > _LAST_CODE for char in port.name):
         raise UsageError(
-            f"{visible(shorten(component.model))}: the runtime's Java API cannot pass the name "
-            f"{visible(shorten(port.name))}, which has a NUL or a character beyond U+FFFF",
+            f"the runtime's Java API cannot pass the name {visible(shorten(port.name))}, which has a NUL or a "
+            "character beyond U+FFFF",
             hint="rename that input or output in the model, or write plain files with --format files",
         )
     if port.type.kind == "tensor" and port.type.element_type in ELEMENTS:
         return
     raise UsageError(
-        f"{visible(shorten(component.model))}: {visible(shorten(port.name))} is {visible(describe_type(port.type))}, "
-        "which a bundle for Java or Android cannot hold",
+        f"{visible(shorten(port.name))} is {visible(describe_type(port.type))}, which a bundle for Java or Android "
+        "cannot hold",
         details=(f"it takes tensors of {', '.join(ELEMENTS)}",),
         hint="change the model's inputs and outputs to such tensors, or write plain files with --format files",
     )

@@ -10,6 +10,7 @@ from types import MappingProxyType
 from bundler.devices.contract import Need
 from bundler.emitters.contract import EmitRequest, Identity, ProofRequest
 from bundler.emitters.jvm.artifacts import COMPILER, COMPILER_LOCK, list_runtime, name_runtime_lock
+from bundler.emitters.jvm.context import check_signature
 from bundler.emitters.jvm.names import choose_names, make_version
 from bundler.emitters.jvm.profile import JvmSettings
 from bundler.emitters.jvm.project import TEMPLATE, write_bundle
@@ -19,6 +20,7 @@ from bundler.model.errors import UsageError
 from bundler.model.measurement import Measurement
 from bundler.model.paths import real_path
 from bundler.model.proof import Emitted, VariantProof
+from bundler.model.signature import Signature
 from bundler.profiles.schema import TargetProfile
 from bundler.support.platforms import SYSTEMS, python_machines
 
@@ -54,6 +56,10 @@ class JvmEmitter:
         """Maven's coordinates, without the version. Raises `UsageError`."""
         names = choose_names(model, package_name)
         return Identity(name=f"{names.group}:{names.artifact}", version=make_version(version))
+
+    def check_signature(self, signature: Signature) -> None:
+        """Raise `UsageError` for an input or output that the runtime's Java API cannot hold."""
+        check_signature(signature)
 
     def locks(self, profile: TargetProfile, package_format: str) -> Mapping[str, LockSource | None]:
         """The runtime with what it requires, and the compiler."""

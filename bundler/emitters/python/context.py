@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import bundler
 from bundler.emitters.contract import EmitRequest
 from bundler.emitters.device import DeviceContext, describe_device
-from bundler.emitters.payload import describe_metadata, describe_recorded_preprocessing
+from bundler.emitters.payload import describe_metadata, describe_recorded_preprocessing, read_sizes
 from bundler.emitters.python.modules import find_batch
 from bundler.emitters.python.names import (
     RESERVED_INPUTS,
@@ -80,6 +80,8 @@ class ComponentContext:
     batch: int | None
     stream: StreamContext | None
     example: tuple[str, ...]
+    """The arguments of a call, `…` for their values, and in `call` with arrays at whose sizes the model runs."""
+    call: tuple[str, ...]
     variants: tuple[str, ...]
     preprocessing: tuple[str, ...]
     metadata: tuple[str, ...]
@@ -127,7 +129,7 @@ def make_context(request: EmitRequest, config_sha256: str, platform: str = ANYWH
     """
     config, profile = request.config, request.profile
     names, version = choose_names(config.name, request.package_name), make_version(request.version)
-    components = _make_components(config, profile.title)
+    components = _make_components(request, profile.title)
     ports = [port for component in components for port in (*component.inputs, *component.outputs)]
     variants = [(config.label(component.name, variant.name), variant) for component, variant in config.pairs]
     return Context(
@@ -188,12 +190,16 @@ def _list_exports(components: tuple[ComponentContext, ...]) -> tuple[str, ...]:
     return tuple(sorted((*bundle, "BundleError", *_EXPORTS, "LoadReport", "SelfTestError", *classes)))
 
 
-def _make_components(config: RuntimeConfig, title: str) -> tuple[ComponentContext, ...]:
-    if config.sole:
-        return (_make_component(config.sole, ("Model", "Outputs"), title, several=False),)
-    classes = name_classes([component.name for component in config.components])
-    _check_streams(config, classes)
-    return tuple(_make_component(*pair, title, several=True) for pair in zip(config.components, classes, strict=True))
+def _make_components(request: EmitRequest, title: str) -> tuple[ComponentContext, ...]:
+    config = request.config
+    names = [component.name for component in config.components]
+    classes = (("Model", "Outputs"),) if config.sole else name_classes(names)
+    if not config.sole:
+        _check_streams(config, classes)
+    return tuple(
+        _make_component(*pair, title, read_sizes(request.components[pair[0].name].golden), several=not config.sole)
+        for pair in zip(config.components, classes, strict=True)
+    )
 
 
 def _check_streams(config: RuntimeConfig, classes: Sequence[tuple[str, str]]) -> None:
@@ -208,7 +214,12 @@ def _check_streams(config: RuntimeConfig, classes: Sequence[tuple[str, str]]) ->
 
 
 def _make_component(
-    component: RuntimeComponent, classes: tuple[str, str], title: str, *, several: bool
+    component: RuntimeComponent,
+    classes: tuple[str, str],
+    title: str,
+    sizes: Mapping[str, Sequence[int]],
+    *,
+    several: bool,
 ) -> ComponentContext:
     signature, name = component.signature, component.name if several else shorten(component.model)
     inputs = _make_ports(signature.inputs, "input", RESERVED_INPUTS | set(classes))
@@ -223,6 +234,11 @@ def _make_component(
         batch=None if component.state else find_batch(signature),
         stream=_make_stream(component, classes, inputs, outputs),
         example=tuple(f"{port.python_name}=…" for port in inputs if not port.optional),
+        call=tuple(
+            f"{made.python_name}={_write_array(port, sizes.get(port.name))}"
+            for port, made in zip(signature.inputs, inputs, strict=True)
+            if not port.optional
+        ),
         variants=tuple(variant.name for variant in component.variants),
         preprocessing=describe_recorded_preprocessing(component.preprocessing),
         metadata=describe_metadata(component),
@@ -318,6 +334,15 @@ def annotate(value: ValueType) -> str:
     if value.kind == "map" and value.element:
         return f"dict[{_scalar(value.key_type)}, {_scalar(value.element.element_type)}]"
     return "Any"
+
+
+def _write_array(port: Port, sizes: Sequence[int] | None) -> str:
+    """An array of these sizes: `np.zeros((1, 3), np.float32)`; `…` for a value of another kind."""
+    name = NUMPY_TYPES.get(port.type.element_type or "")
+    if port.type.kind != "tensor" or name is None or sizes is None:
+        return "…"
+    made = f"full({tuple(sizes)}, '…'" if port.type.element_type == "str" else f"zeros({tuple(sizes)}"
+    return f"np.{made}, np.{name})"
 
 
 def _scalar(element_type: str | None) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
@@ -13,7 +12,7 @@ import bundler
 from bundler.devices.browser.headers import ISOLATION, POLICY
 from bundler.emitters.contract import EmitRequest
 from bundler.emitters.device import DeviceContext, describe_device
-from bundler.emitters.payload import describe_metadata, describe_recorded_preprocessing
+from bundler.emitters.payload import describe_metadata, describe_recorded_preprocessing, read_sizes
 from bundler.emitters.web.imports import SELF_TEST, Import, choose_golden
 from bundler.emitters.web.modules import list_loader_modules
 from bundler.emitters.web.names import choose_package_name, make_version, name_types
@@ -21,7 +20,7 @@ from bundler.emitters.web.parts import Asset
 from bundler.emitters.web.profile import WebSettings
 from bundler.emitters.web.typescript import annotate_input, annotate_output, write_example
 from bundler.emitters.web.vendor import VENDOR
-from bundler.model.codec import encode, parse_json
+from bundler.model.codec import encode
 from bundler.model.runtime import RuntimeComponent, RuntimeConfig
 from bundler.model.signature import Port, describe_type
 from bundler.model.state import StateLink
@@ -271,15 +270,9 @@ def _make_components(request: EmitRequest, title: str) -> tuple[ComponentContext
     config = request.config
     types = ("Model",) if config.sole else name_types([component.name for component in config.components])
     return tuple(
-        _make_component(component, type_, title, _read_sizes(request.components[component.name].golden))
+        _make_component(component, type_, title, read_sizes(request.components[component.name].golden))
         for component, type_ in zip(config.components, types, strict=True)
     )
-
-
-def _read_sizes(golden: Path) -> dict[str, Sequence[int]]:
-    """The sizes of each input in the first sample of a golden set: at others the model may not run."""
-    first = parse_json((golden / "index.json").read_text(encoding="utf-8"))["samples"][0]
-    return {name: value["shape"] for name, value in first["inputs"].items() if value["kind"] == "tensor"}
 
 
 def _make_component(

@@ -22,7 +22,9 @@ from bundler.environments.registry import LockSource
 from bundler.model.errors import UsageError
 from bundler.model.measurement import Measurement
 from bundler.model.proof import Emitted, VariantProof
+from bundler.model.signature import Signature, describe_type
 from bundler.profiles.schema import TargetProfile
+from bundler.support.text import shorten, visible
 
 Writer = Callable[[EmitRequest, Path], Emitted]
 
@@ -64,6 +66,17 @@ class WebEmitter:
     def identify(self, model: str, package_name: str | None, version: str) -> Identity:
         """The package's name, and the version as npm has them. Raises `UsageError`."""
         return Identity(name=choose_package_name(model, package_name), version=make_version(version))
+
+    def check_signature(self, signature: Signature) -> None:
+        """Raise `UsageError` for an input or output that is not a tensor, which onnxruntime-web does not pass."""
+        required = [port for port in signature.inputs if not port.optional]
+        strange = next((port for port in (*required, *signature.outputs) if port.type.kind != "tensor"), None)
+        if strange is not None:
+            raise UsageError(
+                f"{visible(shorten(strange.name))} is {visible(describe_type(strange.type))}, which onnxruntime-web "
+                "does not pass",
+                hint="change the model's inputs and outputs to tensors, or write plain files with --format files",
+            )
 
     def locks(self, profile: TargetProfile, package_format: str) -> Mapping[str, LockSource | None]:
         """The runtime's package, and what fetches it where there is no npm."""

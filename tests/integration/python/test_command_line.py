@@ -51,8 +51,13 @@ def test_usage_names_the_file_that_it_is(package: Package, file: str) -> None:
     assert "usage: python -m tiny_cnn" in package.call(PEX="/opt/application.pex").stderr
 
 
-def test_the_readme_shows_how_an_output_is_read(package: Package) -> None:
-    assert "outputs = model.run(image=…)\nprint(outputs.scores)" in (package.root / "README.md").read_text("utf-8")
+def test_the_example_of_the_readme_runs_as_it_stands(package: Package) -> None:
+    text = (package.root / "README.md").read_text("utf-8")
+    example = text[text.index("import numpy") : text.index("print(outputs.scores)")] + "print(outputs.scores.shape)"
+    done = subprocess.run(
+        [sys.executable, "-c", example], cwd=package.root, capture_output=True, text=True, check=False
+    )
+    assert done.stdout == "(1, 5)\n", done.stderr
 
 
 def test_of_a_long_error_the_end_is_reported(module: ModuleType) -> None:

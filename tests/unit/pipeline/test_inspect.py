@@ -5,6 +5,7 @@ import dataclasses
 import pytest
 
 from bundler.cli.commands.inspect import inspection_lines
+from bundler.model.signature import ValueType
 from bundler.pipeline.inspect import Inspection, _fit
 from tests.support.facts import SIGNATURE, make_facts
 
@@ -59,3 +60,14 @@ def test_memory_is_reported_with_the_batch_that_it_is_for():
     free, fixed = (dataclasses.replace(with_shape(*shape), peak_memory_bytes=328) for shape in (("n", 3), (1, 3)))
     assert "memory about 328 B at batch size one" in lines_of(free)
     assert "memory about 328 B" in lines_of(fixed)
+
+
+@pytest.mark.parametrize("target", ["web-wasm", "android-arm64"])
+def test_values_that_a_loader_cannot_hold_stand_in_the_way(target):
+    labels = dataclasses.replace(SIGNATURE.outputs[0], type=ValueType(kind="sequence", element=ValueType()))
+    facts = make_facts(signature=dataclasses.replace(SIGNATURE, outputs=(labels,)))
+    fit = _fit(facts, target)
+    assert not fit.fits
+    assert "scores is sequence(" in fit.obstacles[0]
+    assert "--format files" in fit.obstacles[0]
+    assert _fit(facts, "linux-x64").fits

@@ -165,6 +165,7 @@ def test_samples_by_their_old_names_are_told_the_new_ones(tmp_path: Path) -> Non
     [
         ({"imgae": "x"}, "no input, output or dynamic dimension 'imgae'"),
         ({"image": "scores"}, "two inputs or outputs would have the name 'scores': 'image' and 'scores'"),
+        ({"image": "__proto__"}, "no input or output can have the name '__proto__'"),
         ({"image": "y", "scores": "y"}, "two inputs or outputs would have the name 'y'"),
     ],
 )

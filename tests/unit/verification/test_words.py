@@ -61,7 +61,7 @@ def test_a_stand_in_is_not_reported_as_the_device():
 def test_a_stand_in_that_could_not_be_compared_is_not_reported_as_the_device():
     record = combine_proofs([prove("cpu", "stand-in")], {"model": {"y": "it differs from run to run"}})
     (line,) = describe_verification(record)
-    assert line.startswith("Ran; some outputs could not be checked: cpu on this host in place of the device (")
+    assert line.startswith("Ran; not every output was checked: cpu on this host in place of the device (")
     assert " in place of the device " in describe_variants(record.variants, BUILDING_HOST, record.variants)[0]
 
 
@@ -79,9 +79,9 @@ def test_what_it_was_not_run_with_is_reported_beside_what_it_was():
 def test_what_ran_and_could_not_be_compared_is_not_called_verified():
     record = combine_proofs([prove("cpu", "ran-unchecked", reason="output 'noise' is random")])
     assert describe_verification(record) == (
-        "Ran; some outputs could not be checked: cpu on this host (output 'noise' is random).",
+        "Ran; not every output was checked: cpu on this host (output 'noise' is random).",
     )
-    assert name_verification(record) == "Ran; some outputs could not be checked"
+    assert name_verification(record) == "Ran; not every output was checked"
 
 
 def test_what_failed_is_not_called_verified():
