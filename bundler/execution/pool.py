@@ -201,7 +201,6 @@ class Worker:
 
     def _crashed(self, title: str) -> StageError:
         self._reap(0.5)
-        self._threads[1].join(0.5)
         code = _signal_code(self._process.returncode, self.sandbox)
         killed = code is not None and code < 0 and name_signal(-code) == "SIGKILL"
         return StageError(
@@ -226,6 +225,7 @@ class Worker:
         )
 
     def _evidence(self) -> tuple[str, ...]:
+        self._threads[1].join(0.5)  # what the ended process said last may not have been read yet
         data = b"".join(tuple(self._log))
         lines = data[-(1 << 14) :].decode("utf-8", "replace").splitlines()[-TAIL_LINES:]
         place = self._logs / f"{time.strftime('%Y%m%dT%H%M%S')}-{self.pid}.log"
