@@ -60,15 +60,16 @@ class ValueHints:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Maker:
-    """Generates one sample's inputs, at the guessed `sizes` with `changes` over them. `plain` ones have no padding, no
-    shorter lengths, and take one branch of every condition. Dimensions with `ranges` have their best size, until
-    changed.
+    """Generates one sample's inputs, at the guessed `sizes`, with those that the model's errors `named` and then
+    `changes` over them. `plain` ones have no padding, no shorter lengths, and take one branch of every condition.
+    Dimensions with `ranges` have their best size, until changed.
     """
 
     signature: Signature
     sizes: Sizes
     hints: ValueHints
     integers: Integers = "implied"
+    named: Mapping[Key, int] = field(default_factory=dict)
     changes: Mapping[Key, int] = field(default_factory=dict)
     plain: bool = False
     ranges: Mapping[Key, SizeRange] = field(default_factory=dict)
@@ -77,7 +78,7 @@ class Maker:
     def assigned(self) -> dict[Key, int]:
         """The size of every free dimension."""
         best = {key: bounds.best for key, bounds in self.ranges.items()}
-        return assign_sizes(self.signature, self.sizes, {**best, **self.changes})
+        return assign_sizes(self.signature, self.sizes, {**best, **self.named, **self.changes})
 
     @property
     def longest(self) -> int:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
+import re
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -40,6 +43,9 @@ MEMORY_HINT: Final = (
     "export the model with smaller sizes, or set the memory that a step may use with BUNDLER_MEMORY_LIMIT=SIZE "
     "(for example 32G) on a machine that has it"
 )
+_NUMBER: Final = re.compile(r"(?<![\w.:-])\d{1,5}(?![\w.])")
+"""A size in an error of the runtime, but no part of a name, nor the line of a source file."""
+_MAX_NAMED: Final = 8
 _MAX_LISTED_TRIES: Final = 12
 _MAX_REASON_LENGTH: Final = 160
 
@@ -95,6 +101,7 @@ class SizeSearch:
     refused: list[Try] = field(default_factory=list)
     ranges: Mapping[Key, SizeRange] = field(default_factory=dict)
     _ends: float = 0.0
+    _numbers: Counter[int] = field(default_factory=Counter)
 
     def find(self) -> tuple[Maker, dict[str, Value]]:
         """The first guess that the model runs at, and its outputs. Raises `ModelError` when there is none."""
@@ -104,6 +111,13 @@ class SizeSearch:
             if self.is_over:
                 break
             self.report(0.0, f"trying {describe_sizes(maker)} ({place + 1} of {len(makers)})")
+            outputs = self.attempt(maker)
+            if outputs is not None:
+                return maker, outputs
+        for maker in self._named_makers(makers):
+            if self.is_over:
+                break
+            self.report(0.0, f"trying {describe_sizes(maker)}, which the model's errors name")
             outputs = self.attempt(maker)
             if outputs is not None:
                 return maker, outputs
@@ -132,6 +146,7 @@ class SizeSearch:
                 reason, memory = str(error), True
             except RunError as error:
                 reason, by_model = str(error), True
+                self._numbers.update(set(map(int, _NUMBER.findall(reason))))
         reason = _shorten(reason)
         self.refused.append(Try(sizes=describe_sizes(maker), reason=reason, by_model=by_model, memory=memory))
         return None
@@ -160,6 +175,18 @@ class SizeSearch:
                 if maker.assigned not in seen:
                     seen.append(maker.assigned)
                     yield maker
+
+    def _named_makers(self, tried: Sequence[Maker]) -> Iterator[Maker]:
+        """The numbers that most errors have in common are sizes of the model's weights (`must have shape {1,100,16}.
+        Actual:{1,100,162}`): each for one dimension after another, of lengths and channels before batches.
+        """
+        free = sorted(free_dimensions(self.signature), key=lambda item: item.role == "batch")
+        known = {item.key: {maker.assigned[item.key] for maker in tried} for item in free}
+        new = (number for number, _ in self._numbers.most_common() if any(number not in known[key] for key in known))
+        for number in itertools.islice((number for number in new if number > 0), _MAX_NAMED):
+            for item in free:
+                if number not in known[item.key] and item.key not in self.ranges:
+                    yield replace(tried[0], named={item.key: number})
 
     def _failure(self) -> ModelError:
         spent = f" within {self._limit():g} s" if self.is_over else ""

@@ -27,6 +27,14 @@ def only_square(side: int) -> ModelProto:
     return make_model(nodes, [value("image", shape)], [value("y", shape)], initializers)
 
 
+def only_features(count: int, *, channels: bool = False) -> ModelProto:
+    """x[rows, features], or x[rows, features, length]: both are open, and the weights take one number of features."""
+    axes = ["rows", "features", *(["length"] if channels else [])]
+    shape = (5, count, 3) if channels else (count, 5)
+    nodes = [helper.make_node("Conv" if channels else "Gemm", ["x", "w"], ["y"])]
+    return make_model(nodes, [value("x", axes)], [value("y", [None] * len(axes))], (tensor("w", weights(*shape)),))
+
+
 def impossible_batch(side: int = 320) -> ModelProto:
     """Rows so wide that a batch of thousands would be gigabytes, and a graph that takes no batch at all."""
     nodes = [helper.make_node("Reshape", ["image", "shape"], ["y"])]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -84,7 +85,7 @@ def test_gigabytes_are_refused_before_they_are_made(tmp_path: Path, monkeypatch:
     assert largest <= 64 << 20
     assert caught.value.message == "the model did not run on any seeded input"
     assert any("batch=16000: not tried: the inputs would have 18.3 GiB" in line for line in caught.value.details)
-    assert any(line.startswith("batch=1 and 4 more: ") and "reshape" in line.lower() for line in caught.value.details)
+    assert any(re.match(r"batch=1 and \d+ more: .*reshape", line, re.IGNORECASE) for line in caught.value.details)
     assert caught.value.hint == "give real inputs with --samples, or sizes with --dim NAME=SIZE or --shape INPUT=SIZES"
 
 
@@ -135,6 +136,28 @@ def test_a_batch_that_must_be_one_size_is_found(tmp_path: Path, batch: int) -> N
     assert (item.symbol, item.sizes, item.only_size) == ("batch", (batch,), batch)
     assert [entry.size for entry in item.refused] == [batch + 1, batch + 2, 4 * batch]
     assert all("reshape" in entry.reason.lower() for entry in item.refused)
+
+
+@pytest.mark.parametrize("channels", [False, True])
+def test_a_number_of_features_that_the_models_errors_name_is_found(tmp_path: Path, *, channels: bool) -> None:
+    said: list[str] = []
+    model = open_models.only_features(162, channels=channels)
+    found = search(model, tmp_path, report=lambda _share, text: said.append(text))
+    base, _ = found.find()
+    assert base.shapes == {"x": (1, 162, 16) if channels else (1, 162)}
+    assert said[-1].startswith("trying rows=1, features=162")
+    assert said[-1].endswith(", which the model's errors name")
+    others = find_other_sizes(found, base)
+    assert [item.only_size for item in others.dimensions] == [None, 162, *([None] if channels else [])]
+    assert all("features" not in changes for changes in others.changes)
+
+
+def test_numbers_in_names_and_in_places_of_source_files_are_no_sizes(tmp_path: Path) -> None:
+    model = open_models.only_features(162)
+    model.graph.node[0].name = "gemm_777_node.888"
+    found = search(model, tmp_path)
+    found.find()
+    assert not {777, 888} & set(found._numbers)
 
 
 def test_one_height_and_width_beside_any_batch(tmp_path: Path) -> None:
