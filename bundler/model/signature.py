@@ -53,6 +53,13 @@ class Signature:
         return tuple(seen)
 
 
+def is_mask(port: Port) -> bool:
+    """Whether an input looks like a mask: an example gives it ones, because zeros hide everything (a softmax of nothing
+    is NaN).
+    """
+    return port.type.kind == "tensor" and (port.type.element_type == "bool" or "mask" in port.name.lower())
+
+
 def describe_type(value: ValueType) -> str:
     """`float32[batch, 3, 224, 224]`, `sequence(map(int64, float32))`: one type as a person reads it."""
     if value.kind == "map":

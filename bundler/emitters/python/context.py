@@ -23,7 +23,7 @@ from bundler.emitters.python.profile import PythonSettings
 from bundler.emitters.python.wheelhouse import ANYWHERE, list_requirements
 from bundler.model.errors import UsageError
 from bundler.model.runtime import Compiled, RuntimeComponent, RuntimeConfig
-from bundler.model.signature import Port, ValueType, describe_type
+from bundler.model.signature import Port, ValueType, describe_type, is_mask
 from bundler.support.text import shorten
 
 BACKEND = "flit_core>=3.12,<4"
@@ -337,12 +337,13 @@ def annotate(value: ValueType) -> str:
 
 
 def _write_array(port: Port, sizes: Sequence[int] | None) -> str:
-    """An array of these sizes: `np.zeros((1, 3), np.float32)`; `…` for a value of another kind."""
+    """An array of these sizes: `np.zeros((1, 3), np.float32)`; `…` for a value of another kind; ones for a mask."""
     name = NUMPY_TYPES.get(port.type.element_type or "")
     if port.type.kind != "tensor" or name is None or sizes is None:
         return "…"
-    made = f"full({tuple(sizes)}, '…'" if port.type.element_type == "str" else f"zeros({tuple(sizes)}"
-    return f"np.{made}, np.{name})"
+    made = "full" if port.type.element_type == "str" else "ones" if is_mask(port) else "zeros"
+    filled = ", '…'" if made == "full" else ""
+    return f"np.{made}({tuple(sizes)}{filled}, np.{name})"
 
 
 def _scalar(element_type: str | None) -> str:

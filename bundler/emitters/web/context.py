@@ -287,7 +287,7 @@ def _make_component(
         inputs=tuple(_make_port(port, annotate_input(port.type)) for port in signature.inputs),
         outputs=tuple(_make_port(port, annotate_output(port.type)) for port in signature.outputs),
         example=tuple(
-            ExampleContext(key=shorten(port.name), value=write_example(port.type, sizes.get(port.name)))
+            ExampleContext(key=shorten(port.name), value=write_example(port, sizes.get(port.name)))
             for port in signature.inputs
             if not port.optional
         ),

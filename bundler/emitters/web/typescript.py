@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from bundler.model.signature import ValueType
+from bundler.model.signature import Port, ValueType, is_mask
 
 ARRAYS = {
     "float32": "Float32Array",
@@ -32,12 +32,17 @@ def annotate_output(value: ValueType) -> str:
     return f"TypedTensor<{array}>" if array else "Tensor"
 
 
-def write_example(value: ValueType, sizes: Sequence[int] | None) -> str:
-    """An expression for a value of this type that has these sizes."""
+def write_example(port: Port, sizes: Sequence[int] | None) -> str:
+    """An expression for a value of the input that has these sizes: zeros, and ones for a mask, which lets everything
+    through.
+    """
+    value = port.type
     array = ARRAYS.get(value.element_type or "") if value.kind == "tensor" else None
     if array is None or value.shape is None or sizes is None:
         return "…"
     count = math.prod(sizes)
     data = f"new {array}({count})" if array != "string[]" else f'Array({count}).fill("…")'
+    if is_mask(port) and array != "string[]":
+        data += f".fill({'1n' if array.startswith('Big') else '1'})"
     fixed = all(isinstance(size, int) for size in value.shape)
     return data if fixed else f"{{ data: {data}, dims: {list(sizes)} }}"
