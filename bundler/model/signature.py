@@ -54,10 +54,11 @@ class Signature:
 
 
 def is_mask(port: Port) -> bool:
-    """Whether an input looks like a mask: an example gives it ones, because zeros hide everything (a softmax of nothing
-    is NaN).
+    """Whether an input looks like a mask of used places: an example gives it ones, because zeros hide everything (a
+    softmax of nothing is NaN). Where the name of a Boolean one says padding, ones would.
     """
-    return port.type.kind == "tensor" and (port.type.element_type == "bool" or "mask" in port.name.lower())
+    name = port.name.lower()
+    return port.type.kind == "tensor" and "mask" in name and not (port.type.element_type == "bool" and "pad" in name)
 
 
 def describe_type(value: ValueType) -> str:

@@ -23,6 +23,7 @@ from bundler.model.free_dimensions import (
 from bundler.model.shapes import SizeRange
 from bundler.model.signature import Port, Signature, ValueType, describe_type
 from bundler.onnxkit.elements import element_named
+from bundler.onnxkit.known_words import Words, draw_words
 from bundler.onnxkit.seeded_values import (
     WORDS,
     Shape,
@@ -49,13 +50,14 @@ omit the constants that the model compares with."""
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ValueHints:
-    """What the graph implies for the numbers of an input: for integers an upper bound, or constants that they are
-    compared with; for the columns of tables the thresholds of trees.
+    """What the graph implies for the values of an input: for integers an upper bound, or constants that they are
+    compared with; for the columns of tables the thresholds of trees; for texts the words that the model knows.
     """
 
     bounds: Mapping[str, int] = field(default_factory=dict)
     compared: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     thresholds: Mapping[str, Thresholds] = field(default_factory=dict)
+    words: Mapping[str, Words] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,7 +149,9 @@ class _Drawing:
     def _tensor(self, name: str, shape: Shape, port: str) -> np.ndarray:
         element = element_named(name)
         if name == "str":
-            return np.array(self._generator.choice(WORDS, size=shape), dtype=object)
+            texts = np.array(self._generator.choice(WORDS, size=shape), dtype=object)
+            known = self._maker.hints.words.get(port)
+            return texts if known is None else draw_words(texts, known, self._generator)
         if "mask" in port.lower():
             return self._mask(shape, inverted=name == "bool" and "pad" in port.lower()).astype(element.dtype)
         if name == "bool":

@@ -20,6 +20,7 @@ from bundler.onnxkit.compared_constants import compared_constants
 from bundler.onnxkit.digests import digest_each
 from bundler.onnxkit.elements import element_of_array, storage_bytes
 from bundler.onnxkit.index_bounds import index_bounds
+from bundler.onnxkit.known_words import known_words
 from bundler.onnxkit.other_sizes import OtherSizes, find_other_sizes
 from bundler.onnxkit.running import RunError, RunTimeError, run_in_lanes, run_session
 from bundler.onnxkit.seeded_inputs import Maker, ValueHints
@@ -90,12 +91,13 @@ class SeededModel:
 
     @property
     def hints(self) -> ValueHints:
-        """What the graph implies for the numbers of the model's inputs."""
+        """What the graph implies for the values of the model's inputs."""
         names = tuple(port.name for port in self.signature.inputs)
         return ValueHints(
             bounds=index_bounds(self.structure, names),
             compared=compared_constants(self.structure, names),
             thresholds=tree_thresholds(self.structure, names),
+            words=known_words(self.structure, names),
         )
 
 

@@ -13,7 +13,9 @@ from bundler.model.signature import Port, ValueType
     ("name", "element", "python", "web"),
     [
         ("x", "int64", "np.zeros((1, 4), np.int64)", "new BigInt64Array(4)"),
-        ("x", "bool", "np.ones((1, 4), np.bool_)", "new Uint8Array(4).fill(1)"),
+        ("mask", "bool", "np.ones((1, 4), np.bool_)", "new Uint8Array(4).fill(1)"),
+        ("key_padding_mask", "bool", "np.zeros((1, 4), np.bool_)", "new Uint8Array(4)"),
+        ("use_cache", "bool", "np.zeros((1, 4), np.bool_)", "new Uint8Array(4)"),
         ("attention_mask", "int64", "np.ones((1, 4), np.int64)", "new BigInt64Array(4).fill(1n)"),
         ("Mask", "float32", "np.ones((1, 4), np.float32)", "new Float32Array(4).fill(1)"),
         ("mask", "str", "np.full((1, 4), '…', np.object_)", 'Array(4).fill("…")'),
