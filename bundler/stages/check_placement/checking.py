@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final
 
-from onnx import GraphProto, ModelProto, NodeProto
+from onnx import GraphProto, ModelProto, NodeProto, TensorProto
 from onnxruntime.tools.mobile_helpers import usability_checker as reference
 
 from bundler.model.errors import StageError
@@ -33,6 +33,11 @@ class Estimate:
     suitable: str
     verdict: str
     caveats: tuple[str, ...]
+    texts: frozenset[str] = frozenset()
+
+    def reads_text(self, node: NodeProto) -> bool:
+        """Whether the node's inputs or outputs are texts."""
+        return not self.texts.isdisjoint((*node.input, *node.output))
 
     def knows(self, node: NodeProto) -> bool:
         """Whether the provider supports the operator at all."""
@@ -48,12 +53,29 @@ def estimate(model: ModelProto, asked: Options) -> Estimate:
             suitable = info.suitability().name.lower()
             caveats = tuple(map(tidy, info.supported_ops_checker.get_caveats()))
             verdict = _read_verdict(info, asked.title)
-            assigned = {node.output[0] for group in info.supported_groups for node in group if node.output}
+            texts = _text_values(model)
+            assigned = {
+                node.output[0]
+                for group in info.supported_groups
+                for node in group
+                if node.output and texts.isdisjoint((*node.input, *node.output))
+            }
     except _ERRORS as cause:
         hint = "disable the check, or inspect the model: `bundler inspect MODEL`"
         details = (tidy(f"{type(cause).__name__}: {cause}"),)
         raise StageError("ONNX Runtime's mobile checker cannot read this model", details=details, hint=hint) from cause
-    return Estimate(info, assigned, suitable, verdict, caveats)
+    return Estimate(info, assigned, suitable, verdict, caveats, texts)
+
+
+def _text_values(model: ModelProto) -> frozenset[str]:
+    """The values that hold texts, which no mobile provider computes: the checker knows operators, not types."""
+    graph = model.graph
+    values = {
+        value.name
+        for value in (*graph.input, *graph.value_info, *graph.output)
+        if value.type.tensor_type.elem_type == TensorProto.STRING
+    }
+    return frozenset(values | {item.name for item in graph.initializer if item.data_type == TensorProto.STRING})
 
 
 def _find_function(asked: Options) -> Callable[..., Any]:

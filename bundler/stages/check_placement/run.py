@@ -78,6 +78,8 @@ def _takes(found: Estimate, node: NodeProto) -> bool:
 def _explain(node: NodeProto, found: Estimate, known: frozenset[str]) -> str:
     if not found.knows(node):
         return "the provider does not support the operator"
+    if found.reads_text(node):
+        return "the provider does not support texts"
     if not known.issuperset(node.input):
         return "an input has a dynamic shape"
     return "an input has more dimensions than the provider supports"

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
 import onnx
 import pytest
 from onnx import ModelProto, NodeProto, TensorProto, helper
@@ -90,6 +91,20 @@ def test_many_partitions_are_doubtful_in_the_checkers_own_words(tmp_path: Path) 
     facts = check(tmp_path, chain("Relu", "Erf", "Relu", "Erf", "Relu", "Erf")).facts
     assert (facts["assigned"], facts["left"], facts["partitions"], facts["suitable"]) == (3, 3, 3, "no")
     assert "worse performance than just using the CPU" in facts["verdict"]
+
+
+@pytest.mark.parametrize("checker", CHECKERS)
+def test_nodes_of_texts_are_not_assigned(tmp_path: Path, checker: Checker) -> None:
+    nodes = [helper.make_node("Gather", ["x", "place"], ["y"], axis=1), *chain("Relu", "Relu").graph.node]
+    kinds = {"x": TensorProto.STRING, "y": TensorProto.STRING, "v0": TensorProto.FLOAT, "v2": TensorProto.FLOAT}
+    x, y, v, w = (models.value(name, [1, 1], kind) for name, kind in kinds.items())
+    model = models.make_model(nodes, [x, v], [y, w], (models.tensor("place", np.array([0], np.int64)),))
+    facts = check(tmp_path, model, checker).facts
+    assert (facts["assigned"], facts["left"]) == (2, 1)
+    assert reasons(facts)["Gather"] in (
+        "the provider does not support texts",
+        "the provider does not support the operator",
+    )
 
 
 @pytest.mark.parametrize("checker", CHECKERS)
