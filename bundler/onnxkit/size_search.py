@@ -65,6 +65,7 @@ GUESSES: Final = (
     Sizes(batch=4),
     Sizes(batch=8),
     Sizes(batch=16),
+    Sizes(batch=64, length=128),
     Sizes(batch=512, length=4000),
     Sizes(batch=4000, length=16000),
     Sizes(batch=16000, length=16000),

@@ -46,7 +46,7 @@ def test_small_sizes_come_first_and_each_is_reported(tmp_path: Path) -> None:
     maker, outputs = found.find()
     assert maker.sizes == Sizes()
     assert outputs["y"].shape == (1, 2, 62, 62)
-    assert said == ["trying image[0]=1, image[2]=64, image[3]=64 (1 of 15)"]
+    assert said == ["trying image[0]=1, image[2]=64, image[3]=64 (1 of 16)"]
 
 
 def test_a_recurrent_audio_model_is_found_quickly(tmp_path: Path) -> None:
