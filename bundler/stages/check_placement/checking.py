@@ -47,6 +47,8 @@ class Estimate:
 def estimate(model: ModelProto, asked: Options) -> Estimate:
     """The checker's result for a model with shapes. Raises `StageError` for a graph that it cannot read."""
     check = _find_function(asked)
+    if _is_parallel(model.graph):  # the checker would ask for their shapes
+        model.graph.value_info.extend(model.graph.output)
     try:
         with _in_order():
             info = check(model, require_fixed_input_sizes=True)
@@ -65,6 +67,12 @@ def estimate(model: ModelProto, asked: Options) -> Estimate:
         details = (tidy(f"{type(cause).__name__}: {cause}"),)
         raise StageError("ONNX Runtime's mobile checker cannot read this model", details=details, hint=hint) from cause
     return Estimate(info, assigned, suitable, verdict, caveats, texts)
+
+
+def _is_parallel(graph: GraphProto) -> bool:
+    """Whether no node reads what another makes, as in a graph of two heads on its inputs."""
+    made = [name for node in graph.node for name in node.output]
+    return len(set(made)) == len(made) and not any(name in made for node in graph.node for name in node.input)
 
 
 def _text_values(model: ModelProto) -> frozenset[str]:

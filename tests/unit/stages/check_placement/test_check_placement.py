@@ -94,6 +94,15 @@ def test_many_partitions_are_doubtful_in_the_checkers_own_words(tmp_path: Path) 
 
 
 @pytest.mark.parametrize("checker", CHECKERS)
+def test_nodes_that_all_give_outputs_are_read(tmp_path: Path, checker: Checker) -> None:
+    nodes = [helper.make_node(name, ["x"], [name]) for name in ("Relu", "Sigmoid")]
+    outputs = [models.value(name, [1, 4]) for name in ("Relu", "Sigmoid")]
+    facts = check(tmp_path, models.make_model(nodes, [models.value("x", [1, 4])], outputs), checker).facts
+    assert facts["assigned"] + facts["left"] == 2
+    assert facts["assigned"] > 0
+
+
+@pytest.mark.parametrize("checker", CHECKERS)
 def test_nodes_of_texts_are_not_assigned(tmp_path: Path, checker: Checker) -> None:
     nodes = [helper.make_node("Gather", ["x", "place"], ["y"], axis=1), *chain("Relu", "Relu").graph.node]
     kinds = {"x": TensorProto.STRING, "y": TensorProto.STRING, "v0": TensorProto.FLOAT, "v2": TensorProto.FLOAT}
