@@ -38,7 +38,7 @@ def check_placements(plan: ComponentPlan, outcomes: Mapping[str, StepOutcome], r
             continue
         if not variant.tolerates_shortfall and not placement.estimated:
             raise _too_few(reporter.build, placement, variant)
-        reporter.warn(f"{reporter.build}: {_describe(placement, variant)}; the rest runs on the CPU")
+        reporter.warn(f"{_describe(placement, variant)}; the rest runs on the CPU")
 
 
 def describe_shortfalls(plan: ComponentPlan, outcomes: Mapping[str, StepOutcome]) -> tuple[str, ...]:

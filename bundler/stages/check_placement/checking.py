@@ -71,8 +71,9 @@ def estimate(model: ModelProto, asked: Options) -> Estimate:
 
 def _is_parallel(graph: GraphProto) -> bool:
     """Whether no node reads what another makes, as in a graph of two heads on its inputs."""
-    made = [name for node in graph.node for name in node.output]
-    return len(set(made)) == len(made) and not any(name in made for node in graph.node for name in node.input)
+    outputs = [name for node in graph.node for name in node.output]
+    made = set(outputs)
+    return len(made) == len(outputs) and made.isdisjoint(name for node in graph.node for name in node.input)
 
 
 def _text_values(model: ModelProto) -> frozenset[str]:

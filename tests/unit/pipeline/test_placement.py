@@ -56,7 +56,7 @@ def test_too_few_nodes_end_the_build_and_say_which_stay_behind() -> None:
 def test_a_profile_may_accept_it_and_is_reported_loudly() -> None:
     (reported,) = warnings_of(plan("variants.htp.shortfall=report"), outcomes())
     assert reported.startswith(
-        "cnn → phone: variant htp: 3 of 5 nodes assigned to QNNExecutionProvider, and the profile requires 90%"
+        "variant htp: 3 of 5 nodes assigned to QNNExecutionProvider, and the profile requires 90%"
     )
     assert reported.endswith("; the rest runs on the CPU")
 
