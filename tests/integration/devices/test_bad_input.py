@@ -165,7 +165,7 @@ def test_a_profile_may_go_on_with_less_and_says_so_everywhere(warm: CommandLine,
     options = (model, "--target", PHONE, "--set", "variants.htp.shortfall=report", "--output", tmp_path / "out")
     answer = warm.run("build", *options, "--json").expect(0)
     reported = "variant htp: 4 of 5 nodes assigned to QNNExecutionProvider, and the profile requires 90%"
-    assert f"warning: strange → {PHONE}: {reported}; the rest runs on the CPU" in answer.err
+    assert f"strange → {PHONE}: warning: {reported}; the rest runs on the CPU" in answer.err
     (built,) = answer.document["bundles"]
     assert (built["placements"][0]["assigned"], built["placements"][0]["total"]) == (4, 5)
     report = Path(built["report"]).read_text("utf-8")
