@@ -59,6 +59,9 @@ class _Nodes:
         return None
 
 
+_LOOPS: Final = frozenset({"Loop", "Scan"})
+
+
 def explain_left(model: ModelProto, left: Sequence[NodeProto]) -> list[LeftNode]:
     """The reasons as far as they can be derived: providers give none. `left` are nodes of `model`."""
     if not left:
@@ -105,6 +108,8 @@ def summarize_left(left: Sequence[LeftNode]) -> tuple[str, ...]:
 def _reason(
     node: NodeProto, types: Mapping[str, TypeProto.Tensor], known: set[str], elements: Mapping[str, set[str]]
 ) -> str:
+    if node.op_type in _LOOPS and node.op_type not in known:  # its sizes are not why, and cannot be fixed
+        return "operator not supported"
     if any(_is_dynamic(types[name]) for name in (*node.input, *node.output) if name in types):
         return "dynamic shape"
     if node.op_type not in known:

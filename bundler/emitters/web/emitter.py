@@ -72,10 +72,11 @@ class WebEmitter:
         required = [port for port in signature.inputs if not port.optional]
         strange = next((port for port in (*required, *signature.outputs) if port.type.kind != "tensor"), None)
         if strange is not None:
+            kind = visible(describe_type(strange.type))
+            how = " (skl2onnx: options={'zipmap': False})" if "map(" in kind else ""
             raise UsageError(
-                f"{visible(shorten(strange.name))} is {visible(describe_type(strange.type))}, which onnxruntime-web "
-                "does not pass",
-                hint="change the model's inputs and outputs to tensors, or write plain files with --format files",
+                f"{visible(shorten(strange.name))} is {kind}, which onnxruntime-web does not pass",
+                hint=f"change the model's inputs and outputs to tensors{how}",
             )
 
     def locks(self, profile: TargetProfile, package_format: str) -> Mapping[str, LockSource | None]:

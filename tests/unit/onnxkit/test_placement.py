@@ -101,3 +101,12 @@ def test_hostile_names_are_cut_and_broken_models_still_explained() -> None:
     assert len(explain_left(long, list(long.graph.node))[0].name) <= 200
     broken = models.unknown_operator()
     assert explain_left(broken, list(broken.graph.node))[0].reason
+
+
+def test_a_loop_is_not_left_for_its_sizes() -> None:
+    """A loop over a sequence gives outputs of open sizes, also where those of the inputs are fixed."""
+    loop = node("Loop", "y", "z", "repeat", body=helper.make_graph([], "body", [], []))
+    model = chain(node("Relu", "x", "y"), loop)
+    model.graph.value_info.append(helper.make_tensor_value_info("z", TensorProto.FLOAT, ["steps"]))
+    (found,) = explain_left(model, [model.graph.node[1]])
+    assert found.reason == "operator not supported"
