@@ -69,5 +69,5 @@ def test_values_that_a_loader_cannot_hold_stand_in_the_way(target):
     fit = _fit(facts, target)
     assert not fit.fits
     assert "scores is sequence(" in fit.obstacles[0]
-    assert "--format files" in fit.obstacles[0]
+    assert "to tensors" in fit.obstacles[0] or "to such tensors" in fit.obstacles[0]
     assert _fit(facts, "linux-x64").fits
