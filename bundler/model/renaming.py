@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import itertools
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -54,13 +55,10 @@ def propose_names(signature: Signature) -> dict[str, str]:
     vague = [name for name in dict.fromkeys(symbols) if not re.match(NAME_PATTERN, name) or _GENERATED.fullmatch(name)]
     taken = {*ports, *_symbols(signature)} - {*ugly, *vague}
     proposed: dict[str, str] = {}
-    for name in (*ugly, *vague):
+    for name in dict.fromkeys((*ugly, *vague)):
         wanted = "size" if _GENERATED.fullmatch(name) else _to_identifier(name)
-        numbered = (
-            wanted,
-            *(f"{wanted[:60]}_{number}" for number in range(1, len(ugly) + len(vague) + len(taken) + 1)),
-        )
-        proposed.setdefault(name, next(text for text in numbered if text not in taken))
+        numbered = itertools.chain((wanted,), (f"{wanted[:60]}_{number}" for number in itertools.count(1)))
+        proposed[name] = next(text for text in numbered if text not in taken)
         taken.add(proposed[name])
     return proposed
 

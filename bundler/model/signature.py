@@ -53,12 +53,12 @@ class Signature:
         return tuple(seen)
 
 
-def is_mask(port: Port) -> bool:
-    """Whether an input looks like a mask of used places: an example gives it ones, because zeros hide everything (a
-    softmax of nothing is NaN). Where the name of a Boolean one says padding, ones would.
+def find_mask(name: str, element_type: str | None) -> bool | None:
+    """What lets everything through an input that is a mask, by its name: True, or False for a Boolean one that marks
+    padding. Hiding everything makes a softmax of nothing, NaN. None where it is not a mask.
     """
-    name = port.name.lower()
-    return port.type.kind == "tensor" and "mask" in name and not (port.type.element_type == "bool" and "pad" in name)
+    lowered = name.lower()
+    return not (element_type == "bool" and "pad" in lowered) if "mask" in lowered else None
 
 
 def describe_type(value: ValueType) -> str:

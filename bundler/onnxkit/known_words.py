@@ -8,12 +8,12 @@ from typing import Final
 import numpy as np
 from onnx import ModelProto, NodeProto
 
+from bundler.onnxkit.tree_thresholds import spread
 from bundler.onnxkit.value_flow import ValueFlow, read_flow
 
 Words = Mapping[int | None, tuple[str, ...]]
 """The words of each column of an input; None has those of the columns that are not told apart."""
 
-_DOMAIN: Final = "ai.onnx.ml"
 _TABLES: Final = {
     "OneHotEncoder": "cats_strings",
     "LabelEncoder": "keys_strings",
@@ -53,7 +53,7 @@ def _by_column(start: str, flow: ValueFlow) -> Words:
     columns: dict[int | None, dict[str, None]] = {}
     for node, column in _tables(start, flow):
         columns.setdefault(column, {}).update(dict.fromkeys(_read_words(node)))
-    return {column: _spread(tuple(words)) for column, words in columns.items() if words}
+    return {column: tuple(spread(list(words), _MAX_WORDS)) for column, words in columns.items() if words}
 
 
 def _tables(start: str, flow: ValueFlow) -> Iterator[tuple[NodeProto, int | None]]:
@@ -81,9 +81,3 @@ def _read_words(node: NodeProto) -> Iterator[str]:
                 word = text.decode("utf-8", "replace")
                 if word.isprintable() and len(word) <= _MAX_LETTERS:
                     yield word
-
-
-def _spread(words: tuple[str, ...]) -> tuple[str, ...]:
-    if len(words) <= _MAX_WORDS:
-        return words
-    return tuple(words[place] for place in np.linspace(0, len(words) - 1, _MAX_WORDS).astype(int))

@@ -21,7 +21,7 @@ from bundler.model.free_dimensions import (
     wanted_ports,
 )
 from bundler.model.shapes import SizeRange
-from bundler.model.signature import Port, Signature, ValueType, describe_type
+from bundler.model.signature import Port, Signature, ValueType, describe_type, find_mask
 from bundler.onnxkit.elements import element_named
 from bundler.onnxkit.known_words import Words, draw_words
 from bundler.onnxkit.seeded_values import (
@@ -152,8 +152,9 @@ class _Drawing:
             texts = np.array(self._generator.choice(WORDS, size=shape), dtype=object)
             known = self._maker.hints.words.get(port)
             return texts if known is None else draw_words(texts, known, self._generator)
-        if "mask" in port.lower():
-            return self._mask(shape, inverted=name == "bool" and "pad" in port.lower()).astype(element.dtype)
+        used = find_mask(port, name)
+        if used is not None:
+            return self._mask(shape, inverted=not used).astype(element.dtype)
         if name == "bool":
             return self._truths(shape)
         if "int" in name:

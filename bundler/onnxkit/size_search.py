@@ -107,18 +107,10 @@ class SizeSearch:
     def find(self) -> tuple[Maker, dict[str, Value]]:
         """The first guess that the model runs at, and its outputs. Raises `ModelError` when there is none."""
         self._ends = self.clock() + self._limit()
-        makers = list(self._makers())
-        for place, maker in enumerate(makers):
+        for maker, why in self._guesses():
             if self.is_over:
                 break
-            self.report(0.0, f"trying {describe_sizes(maker)} ({place + 1} of {len(makers)})")
-            outputs = self.attempt(maker)
-            if outputs is not None:
-                return maker, outputs
-        for maker in self._named_makers(makers):
-            if self.is_over:
-                break
-            self.report(0.0, f"trying {describe_sizes(maker)}, which the model's errors name")
+            self.report(0.0, f"trying {describe_sizes(maker)}{why}")
             outputs = self.attempt(maker)
             if outputs is not None:
                 return maker, outputs
@@ -163,6 +155,14 @@ class SizeSearch:
         if not self._is_free:
             return max(self._ends - self.clock(), 0.0)
         return min(self.run_seconds, max(self._ends - self.clock(), 0.0))
+
+    def _guesses(self) -> Iterator[tuple[Maker, str]]:
+        """The usual sizes, then those that the errors of these name; with words for the progress."""
+        makers = list(self._makers())
+        for place, maker in enumerate(makers):
+            yield maker, f" ({place + 1} of {len(makers)})"
+        for maker in self._named_makers(makers):
+            yield maker, ", which the model's errors name"
 
     def _makers(self) -> Iterator[Maker]:
         """Sizes vary only if one is free, integers only if an input has them."""

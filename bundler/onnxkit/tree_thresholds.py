@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Final
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final, TypeVar
 
 import numpy as np
 from onnx import ModelProto, NodeProto, helper, numpy_helper
 
 from bundler.onnxkit.value_flow import ValueFlow, read_flow
 
+Item = TypeVar("Item")
 Thresholds = Mapping[int, tuple[float, ...]]
 """The thresholds of each column, in ascending order."""
 
@@ -63,14 +64,14 @@ def _by_column(start: str, flow: ValueFlow) -> Thresholds:
     for node in _ensembles(start, flow):
         for column, threshold in _splits(node):
             columns.setdefault(column, set()).add(threshold)
-    return {column: _spread(sorted(values)) for column, values in columns.items()}
+    return {column: tuple(spread(sorted(values), _MAX_THRESHOLDS)) for column, values in columns.items()}
 
 
-def _spread(values: list[float]) -> tuple[float, ...]:
-    if len(values) <= _MAX_THRESHOLDS:
-        return tuple(values)
-    places = np.linspace(0, len(values) - 1, _MAX_THRESHOLDS).astype(int)
-    return tuple(values[place] for place in places)
+def spread(values: Sequence[Item], most: int) -> Sequence[Item]:
+    """At most so many of the values, evenly spread, the first and the last among them."""
+    if len(values) <= most:
+        return values
+    return [values[place] for place in np.linspace(0, len(values) - 1, most).astype(int)]
 
 
 def _ensembles(start: str, flow: ValueFlow) -> Iterator[NodeProto]:

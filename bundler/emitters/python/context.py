@@ -23,7 +23,7 @@ from bundler.emitters.python.profile import PythonSettings
 from bundler.emitters.python.wheelhouse import ANYWHERE, list_requirements
 from bundler.model.errors import UsageError
 from bundler.model.runtime import Compiled, RuntimeComponent, RuntimeConfig
-from bundler.model.signature import Port, ValueType, describe_type, is_mask
+from bundler.model.signature import Port, ValueType, describe_type, find_mask
 from bundler.support.text import shorten
 
 BACKEND = "flit_core>=3.12,<4"
@@ -341,9 +341,10 @@ def _write_array(port: Port, sizes: Sequence[int] | None) -> str:
     name = NUMPY_TYPES.get(port.type.element_type or "")
     if port.type.kind != "tensor" or name is None or sizes is None:
         return "…"
-    made = "full" if port.type.element_type == "str" else "ones" if is_mask(port) else "zeros"
-    filled = ", '…'" if made == "full" else ""
-    return f"np.{made}({tuple(sizes)}{filled}, np.{name})"
+    if port.type.element_type == "str":
+        return f"np.full({tuple(sizes)}, '…', np.{name})"
+    made = "ones" if find_mask(port.name, port.type.element_type) else "zeros"
+    return f"np.{made}({tuple(sizes)}, np.{name})"
 
 
 def _scalar(element_type: str | None) -> str:

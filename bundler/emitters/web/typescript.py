@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from bundler.model.signature import Port, ValueType, is_mask
+from bundler.model.signature import Port, ValueType, find_mask
 
 ARRAYS = {
     "float32": "Float32Array",
@@ -42,7 +42,7 @@ def write_example(port: Port, sizes: Sequence[int] | None) -> str:
         return "…"
     count = math.prod(sizes)
     data = f"new {array}({count})" if array != "string[]" else f'Array({count}).fill("…")'
-    if is_mask(port) and array != "string[]":
+    if find_mask(port.name, value.element_type) and array != "string[]":
         data += f".fill({'1n' if array.startswith('Big') else '1'})"
     fixed = all(isinstance(size, int) for size in value.shape)
     return data if fixed else f"{{ data: {data}, dims: {list(sizes)} }}"

@@ -139,7 +139,6 @@ def _nothing_assigned(model: ModelProto, options: Options, message: str) -> Stag
             hint=f"fix them{explain_command(model_signature(model), NOBODY)}",
         )
     asked = ", ".join(f"{key}={value}" for key, value in sorted(options.options.items()))
-    operators = f"the model has {', '.join(count_operators(model))}"
     conditions = [f"If {name!r}: {reason}" for name, reason in explain_conditions(model).items()]
     return StageError(
         f"no node can be assigned to {options.provider}",
@@ -147,7 +146,7 @@ def _nothing_assigned(model: ModelProto, options: Options, message: str) -> Stag
             message,
             *conditions[:8],
             f"options: {asked}",
-            operators[:600],
+            f"the model has {', '.join(count_operators(model))}"[:600],
         ),
         hint="check that it supports the device that the options name, and that the model has a precision that "
         "the device supports (quantise it, or allow half precision)",

@@ -41,11 +41,13 @@ def weaknesses_of(
 
 def _keep_open(untaken: tuple[Branch, ...] | None, structure: ModelProto, fixing: Fixing) -> tuple[Branch, ...] | None:
     """Without the branches that no call can take at the fixed sizes: the bundle does not have them."""
+    if not untaken:
+        return untaken
     fixed = ModelProto()
     fixed.CopyFrom(structure)
     fix_model(fixed, fixing)
     nodes = {name_condition(node) for node in iterate_nodes(fixed) if node.op_type == "If"}
-    return None if untaken is None else tuple(branch for branch in untaken if branch.node in nodes)
+    return tuple(branch for branch in untaken if branch.node in nodes)
 
 
 def choose_repeated(structure: ModelProto, samples: Samples, *, draws: bool) -> Collection[int]:

@@ -99,7 +99,8 @@ def run(request: StageRequest, report: Report) -> StageResult:
     options = decode(Options, dict(request.options))
     model = request.input("model")
     structure = read_structure(model)
-    signature = fix_signature(model_signature(structure), _fixing(options))
+    declared = model_signature(structure)
+    signature = fix_signature(declared, _fixing(options))
     if "recorded" in request.inputs and not options.alike:
         return _take_recorded(request, structure, signature, options)
     check_state(signature, options.state)
@@ -134,7 +135,7 @@ def run(request: StageRequest, report: Report) -> StageResult:
         seconds=limit_run(count_largest(structure, inputs.values)),
         state={link.input: link.output for link in options.state},
         from_file=tuple(link.input for link in options.state if link.initial == "file"),
-        declared=model_signature(structure),
+        declared=declared,
     )
     return _record(session, recorded, inputs, request.output, report, how=runs)
 
