@@ -51,7 +51,9 @@ def environ_of_worker(folder: Path) -> dict[str, str]:
     pool = WorkerPool(folder / "logs")
     try:
         with pool.lease(Environments(folder).describe(HOST, ())) as worker:
-            data = Path(f"/proc/{worker.pid}/environ").read_text()
+            data = ""
+            while not data and worker.alive:  # Linux shows a program's variables only moments after it was started
+                data = Path(f"/proc/{worker.pid}/environ").read_text()
     finally:
         pool.close()
     return dict(line.partition("=")[::2] for line in data.split("\0") if line)
