@@ -18,7 +18,7 @@ from bundler.pipeline.accuracy import find_accuracies
 from bundler.pipeline.assemble import make_runtime_config
 from bundler.pipeline.built import BuiltBundle, BuiltPart
 from bundler.pipeline.judging import Verdict, judge_plan
-from bundler.pipeline.lower_level import lower_level
+from bundler.pipeline.lower_level import is_fused, lower_level, tries_lower
 from bundler.pipeline.memo import bundle_key, recall_bundle, remember_bundle
 from bundler.pipeline.only_sizes import settle_only_sizes
 from bundler.pipeline.parallel import run_each
@@ -240,7 +240,7 @@ def check_gates(
     if compiled and (lossy is None or all(other.judged != lossy.id for other in verdicts)):
         sources = replace(sources, lines=(_DEVICE_LOSES, *sources.lines))
     broken = "your metric" if verdict.is_metric else "the accuracy gate"
-    remedy = hint_for_loss(prepared, lossy, sources, verdict.setting) if lossy else _gate_hint(verdict, compiled)
+    remedy = hint_for_loss(prepared, lossy, sources, verdict.setting) if lossy else _gate_hint(prepared, verdicts)
     raise GateError(
         f"{prepared.title}: stage {verdict.judged} breaks {broken}",
         details=(*verdict.lines, *sources.lines),
@@ -263,12 +263,14 @@ def _ask_for_samples(prepared: Prepared) -> str:
     return f"the gate ran on synthetic inputs: retry with real samples first, {where}"
 
 
-def _gate_hint(verdict: Verdict, compiled: bool) -> str:  # noqa: FBT001 - called here alone
+def _gate_hint(prepared: Prepared, verdicts: Sequence[Verdict]) -> str:
+    verdict = verdicts[0]
     if verdict.judged == "simplify":
         return "skip the simplifier with --set optimization.simplifier=none"
-    if compiled:  # the model that was compiled met the gate, whatever its level
-        return f"widen the gate with --set {verdict.setting}"
-    return f"lower the level with --set optimization.level=basic, or widen the gate with --set {verdict.setting}"
+    widen = f"widen the gate with --set {verdict.setting}"
+    if not is_fused(prepared, verdict) or tries_lower(prepared, verdicts):
+        return widen
+    return f"lower the level with --set optimization.level=basic, or {widen}"
 
 
 def _describe_choice(frontier: Frontier, part: BuiltPart) -> ChosenPrecision:

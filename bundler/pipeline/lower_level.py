@@ -1,8 +1,8 @@
-"""Optimise a quantised model less where the runtime's fusions change its outputs too much."""
+"""Optimise a model less where the runtime's fusions change its outputs too much."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -25,13 +25,10 @@ def lower_level(
 ) -> tuple[Prepared, dict[str, StepOutcome]]:
     """The component at level `basic`, with a warning, where only that meets the gate; else what was given.
 
-    Only for a model that is quantised already, at a level that nobody set: fused, it rounds its intermediate values in
-    other places. Only the plan changes: the profile still leaves the level open.
+    Only at a level that nobody set. Only the plan changes: the profile still leaves the level open.
     """
-    if not prepared.facts.quantized or prepared.profile.optimization.level != "auto":
-        return prepared, outcomes
     broken = judge_plan(prepared.plan, prepared.profile, outcomes)
-    if not broken or not all(_is_fused(prepared, verdict) for verdict in broken):
+    if not broken or not tries_lower(prepared, broken):
         return prepared, outcomes
     lowered = replace(prepared, plan=_plan_lower(prepared))
     tried = workspace.executor.execute(lowered.plan.steps, lowered.sources, reporter)
@@ -41,8 +38,21 @@ def lower_level(
     return lowered, tried
 
 
-def _is_fused(prepared: Prepared, verdict: Verdict) -> bool:
-    """Whether the judged model was optimised at a higher level, and no step before it reduces precision."""
+def tries_lower(prepared: Prepared, broken: Sequence[Verdict]) -> bool:
+    """Whether a lower level is tried for models that break the gate: nobody set the level, and the first is fused.
+
+    Fused, a model rounds its intermediate values in other places: one that is quantised, or selects among values that
+    lie close together, may answer otherwise.
+    """
+    return prepared.profile.optimization.level == "auto" and is_fused(prepared, broken[0])
+
+
+def is_fused(prepared: Prepared, verdict: Verdict) -> bool:
+    """Whether the judged model was optimised at a higher level, and nothing else explains what it lost: no step before
+    it reduces precision, and it was not compiled (what is compiled met the gate before, whatever its level).
+    """
+    if verdict.judged in {variant.compiled for variant in prepared.plan.variants}:
+        return False
     steps = {step.id: step for step in prepared.plan.steps}
     step: Step | None = steps.get(verdict.judged)
     while step is not None and step.stage != OPTIMIZE.name:

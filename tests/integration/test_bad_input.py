@@ -245,11 +245,11 @@ def test_an_accuracy_gate_that_is_not_met_names_the_stage(
 def test_a_gate_that_seeded_inputs_break_asks_for_real_ones_first(refuse: Refuse, tmp_path: Path) -> None:
     model = models.save(models.mlp(width=64, hidden=256, out=32), tmp_path / "in")
     exact = ("--set", "accuracy.absolute=0", "--set", "accuracy.relative=0")
-    level = "lower the level with --set optimization.level=basic, or widen the gate with --set accuracy.absolute=…"
+    widen = "widen the gate with --set accuracy.absolute=…"
     seeded = "the gate ran on synthetic inputs: retry with real samples first, --samples FOLDER; otherwise "
-    assert refuse(GATE, model, *exact).splitlines()[-1] == f"hint: {seeded}{level}"
+    assert refuse(GATE, model, *exact).splitlines()[-1] == f"hint: {seeded}{widen}"
     np.savez(tmp_path / "real.npz", x=np.random.default_rng(0).normal(size=(20, 1, 64)).astype(np.float32))
-    assert refuse(GATE, model, *exact, "--samples", tmp_path / "real.npz").splitlines()[-1] == f"hint: {level}"
+    assert refuse(GATE, model, *exact, "--samples", tmp_path / "real.npz").splitlines()[-1] == f"hint: {widen}"
 
 
 def test_a_folder_that_is_no_bundle_is_never_overwritten(
