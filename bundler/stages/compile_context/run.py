@@ -130,6 +130,14 @@ def _start(job: Job, scratch: Path) -> None:
         raise NothingAssignedError(result[NOTHING_ASSIGNED])
 
 
+_SUPPORT_HINT = (
+    "check that it supports the device that the options name, and that the model has a precision that the device "
+    "supports (quantise it, or allow half precision)"
+)
+_CPU_OPERATORS = ("ai.onnx.ml.Linear", "ai.onnx.ml.SVM", "ai.onnx.ml.TreeEnsemble")
+_CPU_HINT = "models of ai.onnx.ml run on the CPU alone: choose a target of the CPU; `bundler targets list` shows all"
+
+
 def _nothing_assigned(model: ModelProto, options: Options, message: str) -> StageError:
     dynamic = list(_dynamic_dimensions(model))
     if dynamic:
@@ -139,6 +147,7 @@ def _nothing_assigned(model: ModelProto, options: Options, message: str) -> Stag
             hint=f"fix them{explain_command(model_signature(model), NOBODY)}",
         )
     asked = ", ".join(f"{key}={value}" for key, value in sorted(options.options.items()))
+    operators = count_operators(model)
     conditions = [f"If {name!r}: {reason}" for name, reason in explain_conditions(model).items()]
     return StageError(
         f"no node can be assigned to {options.provider}",
@@ -146,10 +155,9 @@ def _nothing_assigned(model: ModelProto, options: Options, message: str) -> Stag
             message,
             *conditions[:8],
             f"options: {asked}",
-            f"the model has {', '.join(count_operators(model))}"[:600],
+            f"the model has {', '.join(operators)}"[:600],
         ),
-        hint="check that it supports the device that the options name, and that the model has a precision that "
-        "the device supports (quantise it, or allow half precision)",
+        hint=_CPU_HINT if any(name.startswith(_CPU_OPERATORS) for name in operators) else _SUPPORT_HINT,
     )
 
 

@@ -235,6 +235,14 @@ def test_a_condition_that_keeps_all_nodes_off_names_its_input(compile_with: Call
     assert caught.value.details[1] == f"If 'chosen': {reason}"
 
 
+def test_a_model_of_classic_machine_learning_is_sent_to_the_cpu(compile_with: Callable[..., StageResult]) -> None:
+    model = models.zipmap()
+    model.graph.input[0].type.tensor_type.shape.dim[0].dim_value = 1
+    with pytest.raises(StageError, match=f"no node can be assigned to {PROVIDER}") as caught:
+        compile_with(take_nothing, model)
+    assert "choose a target of the CPU" in str(caught.value.hint)
+
+
 def test_a_model_that_was_compiled_before(compile_with: Callable[..., StageResult]) -> None:
     with pytest.raises(StageError, match="the model is already compiled for a device"):
         compile_with(nothing, compiled())
