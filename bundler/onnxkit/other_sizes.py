@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
 from bundler.model.free_dimensions import FreeDimension, Key, Role, free_dimensions
 from bundler.model.golden_inputs import RefusedSize, TriedDimension
+from bundler.onnxkit.canonical.rewriting import GENERATED_DIM_PREFIXES
 from bundler.onnxkit.seeded_inputs import Maker
 from bundler.onnxkit.size_search import SizeSearch
 
@@ -68,6 +69,8 @@ def find_other_sizes(search: SizeSearch, base: Maker) -> OtherSizes:
         found = [together] if trial.runs(together) else found
     least = {key: bounds.least for key, bounds in base.ranges.items() if bounds.least != sizes.get(key)}
     found += [least] if least not in found and trial.runs(least) else []
+    apart = _apart(trial, [item for item in free if item.role != "channel" and _is_named(item)], sizes)
+    found += [apart] if trial.runs(apart) else []
     return OtherSizes(changes=tuple(found), dimensions=tuple(_describe(item, sizes, trial) for item in free))
 
 
@@ -97,6 +100,28 @@ def _uneven(trial: _Trial, items: Iterable[FreeDimension], sizes: Changes) -> di
     if len(spatial) > 1 and len(options[spatial[-1].key]) > 1:
         changes[spatial[-1].key] = options[spatial[-1].key][1]
     return changes
+
+
+def _is_named(item: FreeDimension) -> bool:
+    """Whether a person named the size: an exporter's numbers (`unk__7`, `Dim.0`) say nothing about what is equal."""
+    return isinstance(item.key, str) and item.key.isidentifier() and not item.key.startswith(GENERATED_DIM_PREFIXES)
+
+
+def _apart(trial: _Trial, items: Sequence[FreeDimension], sizes: Changes) -> dict[Key, int]:
+    """Sizes of which no two of one kind are equal, as those of a graph's nodes and edges: or nothing shows whether one
+    was taken for the other. Empty where the other sizes differ already, or where there are not enough. Beside equal
+    sizes, not in their place: a model may run at sizes that do not belong together.
+    """
+    changes: dict[Key, int] = {}
+    taken: dict[Role, set[int]] = {}
+    for item in items:
+        used = taken.setdefault(item.role, set())
+        size = next((option for option in _options(trial, item, sizes) if option not in used), None)
+        if size is None:
+            return {}
+        used.add(size)
+        changes[item.key] = size
+    return changes if changes != _uneven(trial, items, sizes) else {}
 
 
 def _first_that_runs(trial: _Trial, group: list[FreeDimension], sizes: Changes) -> Changes | None:

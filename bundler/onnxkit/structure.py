@@ -203,6 +203,13 @@ def tensor_bytes(tensor: TensorProto) -> int:
     return storage_bytes(element_of_onnx(tensor.data_type), math.prod(tensor.dims))
 
 
+def list_bytes(model: ModelProto) -> int:
+    """Bytes in the file of all lists of numbers and texts in attributes: a forest of trees has no tensors."""
+    kinds = (AttributeProto.INTS, AttributeProto.FLOATS, AttributeProto.STRINGS)
+    attributes = (attribute for node in iterate_nodes(model) for attribute in node.attribute)
+    return sum(attribute.ByteSize() for attribute in attributes if attribute.type in kinds)
+
+
 def integer_attribute(node: NodeProto, name: str, default: int = 0) -> int:
     """A node's attribute `name`, or `default` where it has none."""
     return next((int(item.i) for item in node.attribute if item.name == name), default)

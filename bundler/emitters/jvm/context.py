@@ -11,6 +11,7 @@ from bundler.emitters.contract import EmitRequest
 from bundler.emitters.device import DeviceContext, describe_device
 from bundler.emitters.jvm.names import choose_names, make_properties, make_version, name_types
 from bundler.emitters.jvm.preparation import Ecosystem, PreparationContext, describe_preparation, list_classes
+from bundler.emitters.maps import advise_on_maps
 from bundler.emitters.payload import describe_metadata, describe_recorded_preprocessing
 from bundler.model.errors import UsageError
 from bundler.model.runtime import RuntimeComponent, RuntimeConfig
@@ -204,10 +205,10 @@ def _make_component(
 def check_signature(signature: Signature) -> None:
     """Raise `UsageError` for an input or output that the runtime's Java API, or the loader, cannot hold."""
     for port in (*signature.inputs, *signature.outputs):
-        _require_tensor(port)
+        _require_tensor(port, advise_on_maps(signature, port))
 
 
-def _require_tensor(port: Port) -> None:
+def _require_tensor(port: Port, advice: str) -> None:
     if any(char == "\0" or ord(char) > _LAST_CODE for char in port.name):
         raise UsageError(
             f"the runtime's Java API cannot pass the name {visible(shorten(port.name))}, which has a NUL or a "
@@ -220,7 +221,7 @@ def _require_tensor(port: Port) -> None:
         f"{visible(shorten(port.name))} is {visible(describe_type(port.type))}, which a bundle for Java or Android "
         "cannot hold",
         details=(f"it takes tensors of {', '.join(ELEMENTS)}",),
-        hint="change the model's inputs and outputs to such tensors, or write plain files with --format files",
+        hint=f"change the model's inputs and outputs to such tensors{advice}, or write plain files with --format files",
     )
 
 

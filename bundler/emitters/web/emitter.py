@@ -10,6 +10,7 @@ from types import MappingProxyType
 
 from bundler.devices.contract import Need
 from bundler.emitters.contract import EmitRequest, Identity, ProofRequest, Served, ServeRequest
+from bundler.emitters.maps import advise_on_maps
 from bundler.emitters.payload import PAYLOAD
 from bundler.emitters.rendering import compile_templates
 from bundler.emitters.web.licences import describe_runtime
@@ -73,10 +74,9 @@ class WebEmitter:
         strange = next((port for port in (*required, *signature.outputs) if port.type.kind != "tensor"), None)
         if strange is not None:
             kind = visible(describe_type(strange.type))
-            how = " (skl2onnx: options={'zipmap': False})" if "map(" in kind else ""
             raise UsageError(
                 f"{visible(shorten(strange.name))} is {kind}, which onnxruntime-web does not pass",
-                hint=f"change the model's inputs and outputs to tensors{how}",
+                hint=f"change the model's inputs and outputs to tensors{advise_on_maps(signature, strange)}",
             )
 
     def locks(self, profile: TargetProfile, package_format: str) -> Mapping[str, LockSource | None]:

@@ -185,6 +185,41 @@ def test_a_value_of_16_gib_is_refused_before_it_takes_memory(tmp_path: Path, gen
     assert read_peak() - before < 1 << 30
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="the system has no limit for the data of a process")
+def test_a_forest_takes_more_memory_than_its_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It has no tensors: a forest of 194 MB was refused as unlike any model of its size, for what its lists take."""
+    monkeypatch.setattr("bundler.stages.record_golden.run._LOAD_BYTES", 16 << 20)
+    record(write(make_tree(18), tmp_path), tmp_path / "golden")
+
+
+def make_tree(levels: int) -> ModelProto:
+    """One complete tree: every leaf has its own value."""
+    count = (1 << levels) - 1
+    inner = [2 * node + 2 < count for node in range(count)]
+    leaves = [node for node in range(count) if not inner[node]]
+    node = helper.make_node(
+        "TreeEnsembleRegressor",
+        ["x"],
+        ["y"],
+        domain="ai.onnx.ml",
+        nodes_treeids=[0] * count,
+        nodes_nodeids=range(count),
+        nodes_featureids=[node % 3 for node in range(count)],
+        nodes_modes=["BRANCH_LEQ" if branches else "LEAF" for branches in inner],
+        nodes_values=[0.5 - node % 7 / 7 for node in range(count)],
+        nodes_truenodeids=[2 * node + 1 if inner[node] else 0 for node in range(count)],
+        nodes_falsenodeids=[2 * node + 2 if inner[node] else 0 for node in range(count)],
+        target_treeids=[0] * len(leaves),
+        target_nodeids=leaves,
+        target_ids=[0] * len(leaves),
+        target_weights=[leaf / count for leaf in leaves],
+        n_targets=1,
+    )
+    graph = helper.make_graph([node], "tree", [models.value("x", ["rows", 3])], [models.value("y", ["rows", 1])])
+    imports = [helper.make_opsetid("", 17), helper.make_opsetid("ai.onnx.ml", 3)]
+    return helper.make_model(graph, opset_imports=imports, ir_version=8)
+
+
 def make_huge(generator: str, count: int) -> ModelProto:
     """Generates `count` numbers of eight bytes, and outputs how many."""
     sizes = [helper.make_node("Shape", ["x"], ["shape"]), helper.make_node("Mul", ["shape", "factor"], ["size"])]

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from onnx import helper
+from onnx import ModelProto, helper
 
 from bundler.model.errors import ModelError, UsageError
 from bundler.onnxkit.golden import read_golden
@@ -72,3 +72,41 @@ def test_an_output_that_is_not_of_the_size_that_it_is_named_after_is_found(tmp_p
     for name, sizes in (("open", {}), ("fixed", {"n": 1})):
         result = call_stage("record_golden", tmp_path / name, {"model": saved}, dimensions=sizes)
         assert result.facts["contradicted"] == {"y": [None, 4]}
+
+
+def test_sizes_of_one_kind_that_need_not_be_equal_differ(tmp_path: Path) -> None:
+    """A graph's nodes and edges had as many rows in every sample: nothing showed if one was taken for the other."""
+    index = record(models.save(sums("nodes", "edges"), tmp_path / "model"), tmp_path / "golden")
+    rows = rows_of(index)
+    assert any(nodes == edges for nodes, edges in rows)
+    assert any(nodes != edges for nodes, edges in rows)
+
+
+def test_sizes_that_must_be_equal_stay_so(tmp_path: Path) -> None:
+    names = {"a": ["first", 4], "b": ["second", 4]}
+    model = models.make_model(
+        [helper.make_node("Concat", ["a", "b"], ["y"], axis=1)],
+        [models.value(name, shape) for name, shape in names.items()],
+        [models.value("y", ["first", 8])],
+    )
+    index = record(models.save(model, tmp_path / "model"), tmp_path / "golden")
+    assert {first == second for first, second in rows_of(index)} == {True}
+    assert len(set(rows_of(index))) > 1
+
+
+def test_numbers_of_an_exporter_do_not_say_which_sizes_may_differ(tmp_path: Path) -> None:
+    index = record(models.save(sums("Dim.0", "Dim.1"), tmp_path / "model"), tmp_path / "golden")
+    assert {first == second for first, second in rows_of(index)} == {True}
+
+
+def sums(*names: str) -> ModelProto:
+    """The sum of each input over its rows, and one input for each name of a size."""
+    nodes = [helper.make_node("ReduceSum", [f"x{name}"], [f"y{name}"], keepdims=0) for name in names]
+    inputs = [models.value(f"x{name}", [name, 4]) for name in names]
+    return models.make_model(nodes, inputs, [models.value(f"y{name}", []) for name in names])
+
+
+def rows_of(index: Path) -> list[tuple[int, ...]]:
+    golden = read_golden(index)
+    samples = (golden.sample(place) for place in range(len(golden.entries)))
+    return [tuple(np.asarray(value).shape[0] for value in sample.inputs.values()) for sample in samples]

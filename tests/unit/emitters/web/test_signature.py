@@ -21,3 +21,11 @@ def test_a_sequence_is_refused_with_what_helps(element: ValueType, advice: str) 
         WebEmitter().check_signature(Signature(inputs=(), outputs=(output,)))
     assert advice in (caught.value.hint or "")
     assert "--format files" not in (caught.value.hint or "")
+
+
+def test_no_exporter_changes_a_map_that_is_an_input() -> None:
+    """A `DictVectorizer` takes one; the advice for outputs was given."""
+    signature = Signature(inputs=(Port(name="row", type=SCORES),), outputs=())
+    with pytest.raises(UsageError) as caught:
+        WebEmitter().check_signature(signature)
+    assert "zipmap" not in (caught.value.hint or "")
