@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-import os
 import sys
-from pathlib import Path
 
 import pytest
 
 from bundler.devices.local import LocalDevice, see_facts
 from bundler.emitters.python import launching
 from bundler.emitters.python.launching import Launch
-from bundler.emitters.python.layout import Layout, read_layout
+from bundler.emitters.python.layout import read_layout
 from bundler.emitters.python.proving import run_self_test
 from bundler.model.proof import VariantProof
 from tests.integration.python.packages import Package
 
 OUTCOMES, RESULT, CODE = "proving.py", "golden.py", "cli.py"
 
-_PRINT = "        _print_json({**_describe_host(models[0]), \"variants\": outcomes})\n"
-_REPORTED = 'outputs=[figures.to_json(judged=figures.name not in result.unjudged) for figures in result.outputs],'
+_PRINT = '        _print_json({**_describe_host(models[0]), "variants": outcomes})\n'
+_REPORTED = "outputs=[figures.to_json(judged=figures.name not in result.unjudged) for figures in result.outputs],"
 _EXIT = "    return 1 if failed else 0 if ran else 3\n"
 
 LIES = {
@@ -33,8 +31,8 @@ LIES = {
     "minus 50 dB": (
         OUTCOMES,
         _REPORTED,
-        'outputs=[{**figures.to_json(), "equal": False, "max_absolute": 1e-5, "sqnr_db": -50.0}'
-        " for figures in result.outputs],",
+        ('outputs=[{**figures.to_json(), "equal": False, "max_absolute": 1e-5, "sqnr_db": -50.0}'
+        " for figures in result.outputs],"),
         "SQNR -50 dB",
     ),
     "a mismatch": (
