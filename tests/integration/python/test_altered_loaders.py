@@ -31,8 +31,10 @@ LIES = {
     "minus 50 dB": (
         OUTCOMES,
         _REPORTED,
-        ('outputs=[{**figures.to_json(), "equal": False, "max_absolute": 1e-5, "sqnr_db": -50.0}'
-        " for figures in result.outputs],"),
+        (
+            'outputs=[{**figures.to_json(), "equal": False, "max_absolute": 1e-5, "sqnr_db": -50.0}'
+            " for figures in result.outputs],"
+        ),
         "SQNR -50 dB",
     ),
     "a mismatch": (
