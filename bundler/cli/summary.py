@@ -71,7 +71,8 @@ def _describe_judged(result: BuildResult) -> Iterator[str]:
 
 def _describe_placement(placed: PlacementResult) -> str:
     """`htp: 5 of 5 nodes assigned to …`, with a mark where that is less than the profile requires."""
-    about = " (estimated without the device)" if placed.estimated else ""
+    by = f" by {placed.estimated_by}" if placed.estimated_by else ""
+    about = f" (estimated{by}, without the device)" if placed.estimated else ""
     assigned = f"{placed.variant}: {placed.assigned} of {placed.total} nodes assigned to {placed.provider}{about}"
     gain = f"; {placed.gain}" if placed.gain else ""
     if placed.assigned >= placed.least_share * placed.total:

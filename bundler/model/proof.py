@@ -25,7 +25,7 @@ PROOF_MEANINGS: Final[Mapping[Proof, str]] = {
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dependency:
     """A third-party file set inside the bundle, for the bill of materials. `licence` is an SPDX expression or a name,
-    `licence_text` what NOTICES repeats; `sha256` is that of the vendored file.
+    `licence_text` what NOTICES repeats; `sha256` is that of the vendored file. `parts` are what it has vendored itself.
     """
 
     name: str
@@ -35,6 +35,7 @@ class Dependency:
     purl: str
     sha256: str | None
     file: str | None
+    parts: tuple[Dependency, ...] = ()
 
 
 DownloadRole = Literal["runtime", "model", "loader"]

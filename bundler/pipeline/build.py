@@ -191,6 +191,7 @@ def _placements(prepared: Prepared, outcomes: Mapping[str, StepOutcome]) -> tupl
             assigned=found.assigned,
             total=found.assigned + found.left,
             estimated=found.estimated,
+            estimated_by=found.estimated_by,
             least_share=variant.least_share,
             gain="" if found.gain is None else describe_gain(found.gain, facts.signature, prepared.plan_request.asker),
         )

@@ -86,8 +86,8 @@ class AccuracyResult:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlacementResult:
     """How many nodes of a variant's graph are assigned to its accelerator, of all that compute; `estimated` where
-    nothing was compiled for it here. `least_share` is what the profile requires; `gain` says what fixed sizes would
-    gain, empty where nothing is known to.
+    nothing was compiled for it here, by the table of operators of `estimated_by`. `least_share` is what the profile
+    requires; `gain` says what fixed sizes would gain, empty where nothing is known to.
     """
 
     variant: str
@@ -97,6 +97,7 @@ class PlacementResult:
     estimated: bool
     least_share: float
     gain: str = ""
+    estimated_by: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -141,8 +141,10 @@ def find_validation(compilation: Compilation, variant: Variant, config: Mapping[
     return Validation(session=session, runs_compiled=instead is None)
 
 
-def placement_steps(variant: Variant, source: str) -> list[Step]:
-    """The step that estimates which nodes are assigned to the provider, for providers with a checker."""
+def placement_steps(variant: Variant, source: str, environment: str) -> list[Step]:
+    """The step that estimates which nodes are assigned to the provider, for providers with a checker. `environment` has
+    the version of the runtime that ships: its tables of operators differ from those of others.
+    """
     known = find_provider(variant.providers[0].name)
     if known.graph.checker is None:
         return []
@@ -152,6 +154,7 @@ def placement_steps(variant: Variant, source: str) -> list[Step]:
         stage="check_placement",
         inputs={"model": source},
         options={**asdict(checker), "provider": known.runtime_name},
+        environment=environment,
         variant=variant.name,
         reason=f"estimate without the device: nodes assigned to {known.title}",
     )

@@ -274,7 +274,8 @@ def _compile_variant(draft: Draft, variant: Variant, opening: Opening, optimized
     """Plan the compilation; if the compiled model cannot run here, the optimised model is judged."""
     compilation = plan_compilation(variant)
     if compilation is None:
-        return Compiled(steps=placement_steps(variant, optimized.source), opening=opening, running=optimized)
+        steps = placement_steps(variant, optimized.source, optimized.environment)
+        return Compiled(steps=steps, opening=opening, running=optimized)
     step = compile_step(compilation, variant, optimized.source, draft.profile.platform.system)
     config = {**opening.session_config, **COMPILED_SESSION}
     # Folding around the compiled nodes would change their inputs, and the model would not load (measured with QNN).

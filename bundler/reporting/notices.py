@@ -11,11 +11,13 @@ _RULE = "=" * 78
 
 
 def render_notices(name: str, components: Sequence[Dependency]) -> str:
-    """The text of NOTICES for the bundle `name`: the components with their licences, then each licence text once.
+    """The text of NOTICES for the bundle `name`: the components with their licences, and what they have vendored
+    themselves, then each licence text once.
 
     The model keeps the user's own licence; the text says so.
     """
-    ordered = sorted({(c.name, c.version, c.licence, c.licence_text): c for c in components}.items())
+    every = [part for component in components for part in (component, *component.parts)]
+    ordered = sorted({(c.name, c.version, c.licence, c.licence_text): c for c in every}.items())
     entries = [component for _, component in ordered]
     parts = [_introduction(name, entries), *(_licence_section(text, owners) for text, owners in _texts(entries))]
     return "\n\n".join(parts) + "\n"

@@ -130,7 +130,8 @@ def describe_gain(gain: Gain, signature: Signature, asker: Asker) -> str:
 def _describe_verdict(part: ComponentReport, variant: VariantPlan, facts: PlacementFacts | None) -> str:
     if facts is None:
         return "The assignment of nodes is only known on the device" + _describe_threshold(variant)
-    estimated = " (estimated)" if facts.estimated else ""
+    by = f" by {facts.estimated_by}" if facts.estimated_by else ""
+    estimated = f" (estimated{by})" if facts.estimated else ""
     text = f"{_percent(facts.share)} of the nodes assigned to {facts.provider}{estimated}"
     gain = "" if facts.gain is None else f"; {describe_gain(facts.gain, part.facts.signature, part.asker)}"
     if _is_short(variant, facts):

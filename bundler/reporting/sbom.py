@@ -143,6 +143,8 @@ def _vendored_entry(dependency: Dependency) -> Entry:
         entry["licenses"] = [_licence(dependency.licence)]
     if dependency.file:
         entry["properties"] = [_property("file", dependency.file)]
+    if dependency.parts:
+        entry["components"] = sorted(map(_vendored_entry, _unique(dependency.parts)), key=_rank)
     return entry
 
 

@@ -19,12 +19,14 @@ from bundler.model.runtime import (
     RuntimeVariant,
     Tolerance,
 )
-from bundler.model.signature import Signature
+from bundler.model.signature import Port, Signature, ValueType
 
 MODEL = FileRecord(path="models/model.onnx", size=0, sha256=hashlib.sha256(b"").hexdigest())
 
 LOADER = """
 const behaviours = %s;
+const figures = { name: "y", equal: false, max_absolute: 1e-7, mean_absolute: 1e-8, max_relative: Infinity, cosine: 1,
+  sqnr_db: null, top1_agreement: null, mismatch: null };
 export const probe = async () => Object.entries(behaviours).map(([name, { unavailable }]) =>
   ({ name, available: !unavailable, reason: unavailable ?? "" }));
 export async function load({ variant }) {
@@ -37,8 +39,7 @@ export async function load({ variant }) {
     report: { variant: behaviour.opens ?? variant, build: "wasm", providers: ["wasm"], threads: behaviour.threads ?? 1,
       softwareAdapter: behaviour.software ?? null, rejected: {}, notes: [], isolated: crossOriginIsolated },
     selfTest: async () => ({ passed: !behaviour.faults, samples: behaviour.samples ?? 3, synthetic: true,
-      faults: behaviour.faults ?? [], outputs: [{ name: "y", equal: false, max_absolute: 1e-7, mean_absolute: 1e-8,
-      max_relative: Infinity, cosine: 1, sqnr_db: null, top1_agreement: null, mismatch: null }] }),
+      faults: behaviour.faults ?? [], outputs: (behaviour.outputs ?? [{}]).map((told) => ({ ...figures, ...told })) }),
     run: async () => ({}),
     dispose: async () => {},
   };
@@ -61,13 +62,17 @@ globalThis.behaviours = {
 """
 
 
-def write_package(folder: Path, behaviours: dict[str, dict[str, object]]) -> Path:
-    """A package in `folder` with one variant for each behaviour."""
+def write_package(
+    folder: Path, behaviours: dict[str, dict[str, object]], *, output: str = "y", unjudged: str = ""
+) -> Path:
+    """A package in `folder` with one variant for each behaviour, of a model with one `output`."""
     (folder / "payload" / "models").mkdir(parents=True)
     (folder / "payload" / "golden").mkdir()
-    (folder / "payload" / "golden" / "index.json").write_text("{}", "utf-8")
+    known = {"name": output, "elements": 6, "peak": 2.0, "quiet_peak": 1.0, "signal": 6.0, "unjudged": unjudged}
+    index = {"outputs": [known], "samples": [{"name": f"seed-{number}"} for number in range(3)]}
+    (folder / "payload" / "golden" / "index.json").write_text(json.dumps(index), "utf-8")
     (folder / "payload" / MODEL.path).write_bytes(b"")
-    config = encode(make_config(tuple(behaviours)))
+    config = encode(make_config(tuple(behaviours), output))
     (folder / "payload" / "runtime.json").write_text(json.dumps(config), "utf-8")
     runtime = f"export const config = JSON.parse({json.dumps(json.dumps(config))});\n"
     (folder / "runtime.js").write_text(runtime + "export const assets = {};\nexport const builds = {};\n", "utf-8")
@@ -76,13 +81,15 @@ def write_package(folder: Path, behaviours: dict[str, dict[str, object]]) -> Pat
     return folder
 
 
-def make_config(variants: tuple[str, ...]) -> RuntimeConfig:
+def make_config(variants: tuple[str, ...], output: str = "y") -> RuntimeConfig:
     """The least that a configuration may say."""
     component = RuntimeComponent(
         name=SOLE,
         model="tiny",
         model_digest="0" * 64,
-        signature=Signature(inputs=(), outputs=()),
+        signature=Signature(
+            inputs=(), outputs=(Port(name=output, type=ValueType(element_type="float32", shape=(2,))),)
+        ),
         variants=tuple(_make_variant(name) for name in variants),
         golden="golden",
         golden_digest="0" * 64,
@@ -94,7 +101,7 @@ def make_config(variants: tuple[str, ...]) -> RuntimeConfig:
 
 def _make_variant(name: str) -> RuntimeVariant:
     builds = ("jspi", "asyncify") if name == "webgpu" else ("wasm",)
-    provider = "webgpu" if name == "webgpu" else "wasm"
+    provider = {"webgpu": "webgpu", "lacking": "webnn"}.get(name, "wasm")
     return RuntimeVariant(
         name=name,
         model=MODEL.path,

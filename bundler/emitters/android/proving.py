@@ -7,19 +7,19 @@ machine, or an NPU's emulator. Beside that, the module's own loader reproduces t
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Final
 
 from bundler.devices.contract import Command, Need
 from bundler.devices.registry import open_device
 from bundler.emitters.android.loader_classes import MAIN, choose_runtime, provide_classes
 from bundler.emitters.android.opening import OpenModule, open_module
 from bundler.emitters.contract import ProofRequest
-from bundler.emitters.jvm.launching import TIME_LIMIT, read_ending
+from bundler.emitters.jvm.launching import TIME_LIMIT
 from bundler.emitters.neutral.proving import prove_bundle as prove_files
 from bundler.emitters.payload import CONFIG_NAME
 from bundler.emitters.proofs import make_opening
+from bundler.emitters.reports import Ending, Reported, read_ending, read_recorded_below, read_report
 from bundler.environments.registry import Environments
 from bundler.model.digests import digest_file
 from bundler.model.errors import BundlerError, EnvironmentMissingError, VerificationError
@@ -27,19 +27,17 @@ from bundler.model.events import Reporter
 from bundler.model.paths import real_path
 from bundler.model.proof import VariantProof
 from bundler.model.runtime import RuntimeConfig
-from bundler.providers.cpu import PROVIDER as CPU
 from bundler.verification.configuration import load_config
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoaderRun:
-    """What the module's loader did on a Java virtual machine, by component and variant; `failure` says why it did
-    nothing, and `missing` that this machine lacks what it needs. `runtime` is the version that it ran with.
+    """What the module's loader reported on a Java virtual machine with this version of the `runtime`. `missing` says
+    what this machine lacks to run it; empty where it ran.
     """
 
-    outcomes: Mapping[tuple[str, str], Mapping[str, Any]]
-    failure: str = ""
-    missing: bool = False
+    ending: Ending
+    missing: str = ""
     runtime: str = ""
 
 
@@ -52,12 +50,11 @@ def prove_bundle(request: ProofRequest) -> tuple[VariantProof, ...]:
             return proofs
         config = load_config(request.bundle, module.payload / CONFIG_NAME)
         ran = _run_loader(request, module, config)
-    here = {
-        (component.name, variant.name)
-        for component, variant in config.pairs
-        if {entry.name for entry in variant.providers} == {CPU.runtime_name}
-    }
-    return tuple(_combine(proof, ran, here=(proof.component, proof.variant) in here) for proof in proofs)
+        recorded = {each.name: read_recorded_below(module.payload, each) for each in config.components}
+    return tuple(
+        _combine(proof, ran, read_report(ran.ending, component, variant, recorded[component.name]))
+        for proof, (component, variant) in zip(proofs, config.pairs, strict=True)
+    )
 
 
 def _run_loader(request: ProofRequest, module: OpenModule, config: RuntimeConfig) -> LoaderRun:
@@ -69,40 +66,38 @@ def _run_loader(request: ProofRequest, module: OpenModule, config: RuntimeConfig
         package, path = provide_classes(module.loader, version, environments, reporter)
         with open_device(None, opening) as device:
             if isinstance(device, str):
-                return LoaderRun(outcomes={}, failure=device, missing=True)
+                return LoaderRun(ending=_NOTHING, missing=device)
             reporter.say("verifying the module's loader on the Java virtual machine")
             where = os.pathsep.join(device.put(part) for part in path)
             arguments = (device.put(module.payload), digest_file(module.payload / CONFIG_NAME), "self-test", "--json")
             argv = ("-XX:-UsePerfData", "-XX:+UseSerialGC", "-cp", where, f"{package}.{MAIN}", *arguments)
             ending = read_ending(device.run(Command(argv=argv, seconds=TIME_LIMIT)))
     except EnvironmentMissingError as error:
-        return LoaderRun(outcomes={}, failure=error.message, missing=True)
+        return LoaderRun(ending=_NOTHING, missing=error.message)
     except VerificationError:
         raise
     except BundlerError as error:
-        return LoaderRun(outcomes={}, failure="; ".join((error.message, *error.details[:2])))
-    return LoaderRun(outcomes=ending.outcomes, failure=ending.failure or "", runtime=version)
+        return LoaderRun(ending=replace(_NOTHING, failure="; ".join((error.message, *error.details[:2]))))
+    return LoaderRun(ending=ending, runtime=version)
 
 
-def _combine(proof: VariantProof, ran: LoaderRun, *, here: bool) -> VariantProof:
-    """What both say: the loader can take a verification away, and never adds one. Only a variant that the CPU does not
-    run alone (not `here`) may be unavailable to it.
-    """
+_NOTHING: Final = Ending(report={}, failure="it was not run", seconds=0.0)
+
+
+def _combine(proof: VariantProof, ran: LoaderRun, reported: Reported) -> VariantProof:
+    """What both say: the loader can take a verification away, and never adds one."""
     if proof.passed is not True:
         return proof
-    outcome = ran.outcomes.get((proof.component, proof.variant))
     if ran.missing:
-        return replace(proof, reason=f"{proof.reason}; the module's own loader was not run: {ran.failure}")
-    if outcome is None:
-        why = ran.failure or "it did not report this variant"
-        return replace(proof, passed=False, reason=f"the module's own loader failed on the Java virtual machine: {why}")
-    status, reason = outcome.get("status"), str(outcome.get("reason", ""))
-    if status == "passed":
+        return replace(proof, reason=f"{proof.reason}; the module's own loader was not run: {ran.missing}")
+    if reported.passed:
         how = (
             "and by the module's own loader, except its Android classes, on the Java virtual machine with "
             f"onnxruntime {ran.runtime}"
         )
         return replace(proof, reason=f"{proof.reason}, {how}")
-    if status == "unavailable" and not here:
-        return replace(proof, reason=f"{proof.reason}; not by the module's own loader: {reason}")
-    return replace(proof, passed=False, reason=f"the module's own loader on the Java virtual machine: {reason}")
+    if reported.passed is None:
+        return replace(proof, reason=f"{proof.reason}; not by the module's own loader: {reported.reason}")
+    return replace(
+        proof, passed=False, reason=f"the module's own loader on the Java virtual machine: {reported.reason}"
+    )

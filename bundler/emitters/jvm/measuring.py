@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from bundler.devices.registry import open_device
 from bundler.emitters.contract import ProofRequest
-from bundler.emitters.jvm.launching import UNREADABLE, open_jar, start
+from bundler.emitters.jvm.launching import open_jar, start
 from bundler.emitters.load import LoadWatch
 from bundler.emitters.proofs import make_opening
+from bundler.emitters.reports import UNREADABLE, list_outcomes
 from bundler.model.measurement import Measurement
 from bundler.model.paths import real_path
 
@@ -25,8 +28,14 @@ def measure_bundle(request: ProofRequest) -> tuple[Measurement, ...]:
         seconds = request.timing.seconds or min(MEASURE_SECONDS, request.timing.in_all or MEASURE_SECONDS)
         ending = start(opened, device, ("bench", "--seconds", f"{seconds:g}"))
         others = watch.others()
+    try:
+        outcomes = list_outcomes(ending)
+    except UNREADABLE as error:
+        ending, outcomes = replace(ending, failure=f"its output is not that of a loader ({error})"), {}
+    if ending.failure is not None:
+        opening.say(f"not timed: {ending.failure}"[:300])
     found = []
-    for (component, variant), outcome in ending.outcomes.items():
+    for (component, variant), outcome in outcomes.items():
         try:
             found.append(
                 Measurement(

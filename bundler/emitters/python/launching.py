@@ -9,9 +9,9 @@ from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
-from bundler.devices.contract import Command, Device, Need, Opening, Outcome
+from bundler.devices.contract import Command, Device, Need, Opening
 from bundler.emitters.python.interpreters import (
     find_python,
     install,
@@ -22,19 +22,15 @@ from bundler.emitters.python.interpreters import (
 from bundler.emitters.python.layout import WHEELS, Layout
 from bundler.emitters.python.tags import expand_tags
 from bundler.emitters.python.wheelhouse import gather_locked, merge_locks
+from bundler.emitters.reports import Ending, read_ending
 from bundler.environments.lockfiles import Lock
 from bundler.environments.sandbox import python_folders
 from bundler.execution.temporary import temporary_folder
-from bundler.model.codec import parse_json
-from bundler.support.processes import name_signal
 
 TIME_LIMIT = 1800.0
 """Time limit in seconds for the golden set of all variants."""
 
 NOTHING = Lock(name="nothing", pins=())
-
-UNREADABLE = (LookupError, TypeError, ValueError, AttributeError)
-"""What reading the output of an untrusted program may raise."""
 
 _QUIET: Final = {"PYTHONDONTWRITEBYTECODE": "1", "PYTHONNOUSERSITE": "1", "PYTHONUTF8": "1"}
 """No byte code is written into the bundle, and no packages of the user's are seen."""
@@ -52,15 +48,6 @@ class Launch:
     writable: tuple[Path, ...] = ()
     means: str = ""
     unrun: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ending:
-    """What the bundle's program reported. `failure` says why there is no report, None when there is one."""
-
-    report: Mapping[str, Any]
-    failure: str | None
-    seconds: float
 
 
 def state_need(layout: Layout) -> Need:
@@ -124,30 +111,7 @@ def start(launch: Launch, arguments: tuple[str, ...]) -> Ending:
         environment={**_QUIET, **launch.environment},
         writable=launch.writable,
     )
-    outcome = launch.device.run(command)
-    if outcome.code is None:
-        return Ending(report={}, failure=f"it did not finish within {TIME_LIMIT:.0f} s", seconds=TIME_LIMIT)
-    report = _parse(outcome.output)
-    failure = None if "variants" in report or "bundle" in report else _explain(outcome, outcome.code, report)
-    return Ending(report=report, failure=failure, seconds=outcome.seconds)
-
-
-def _parse(text: str) -> dict[str, Any]:
-    try:
-        report = parse_json(text)
-    except ValueError:
-        return {}
-    return report if isinstance(report, dict) else {}
-
-
-def _explain(outcome: Outcome, code: int, report: dict[str, Any]) -> str:
-    error = report.get("error")
-    if isinstance(error, dict) and error.get("message"):
-        return f"{error['message']} ({error['why']})" if error.get("why") else str(error["message"])
-    last = (outcome.errors.strip().splitlines() or ["no output"])[-1]
-    if code < 0:
-        return f"it was terminated by {name_signal(-code)}: {last}"
-    return f"it exited with code {code}: {last}"
+    return read_ending(launch.device.run(command))
 
 
 Started = tuple[tuple[str, ...], dict[str, str], tuple[Path, ...]]

@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 import zipfile
 import zlib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from email.parser import BytesParser
 from pathlib import Path
 
 from bundler.emitters.payload import PAYLOAD
 from bundler.emitters.python.wheelhouse import list_minor_versions, read_lock
+from bundler.emitters.reports import INDEX, MAX_INDEX_BYTES, Recorded, read_recorded, read_recorded_below
 from bundler.environments.lockfiles import Lock
 from bundler.model.codec import decode, parse_json
 from bundler.model.errors import VerificationError
@@ -31,10 +33,14 @@ _BROKEN = (
 """What reading a damaged bundle may raise."""
 
 
+Payload = tuple[str, RuntimeConfig, Mapping[str, Recorded]]
+"""The package's name, its configuration, and its golden sets by component."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Layout:
     """A finished bundle. `artifact` is the packed file, None for the `dir` format; `python_versions` are those
-    that it can be installed for, in ascending order.
+    that it can be installed for, in ascending order. `recorded` are the golden sets by component.
     """
 
     root: Path
@@ -43,6 +49,7 @@ class Layout:
     artifact: Path | None
     config: RuntimeConfig
     python_versions: tuple[str, ...]
+    recorded: Mapping[str, Recorded]
 
     @property
     def lock(self) -> Lock:
@@ -85,12 +92,14 @@ def _broken(bundle: Path, error: Exception) -> VerificationError:
 
 def _read_folder(bundle: Path) -> Layout:
     file = next(iter(sorted(bundle.glob(f"*/{PAYLOAD}/runtime.json"))))
+    config = _decode(file.read_bytes())
     return Layout(
         root=bundle,
         format="dir",
         package=file.parent.parent.name,
         artifact=None,
-        config=_decode(file.read_bytes()),
+        config=config,
+        recorded={each.name: read_recorded_below(file.parent, each) for each in config.components},
         python_versions=list_minor_versions([path.name for path in (bundle / WHEELS).glob("*.whl")]),
     )
 
@@ -98,10 +107,10 @@ def _read_folder(bundle: Path) -> Layout:
 def _read_packed(bundle: Path, artifact: Path) -> Layout:
     with zipfile.ZipFile(artifact) as archive:
         if artifact.suffix == ".whl":
-            package, config = _read_payload(archive)
+            package, config, recorded = _read_payload(archive)
             versions = _versions_of_wheel(archive)
         else:
-            package, config = _read_nested(archive)
+            package, config, recorded = _read_nested(archive)
             versions = _versions_of_pex(archive)
     return Layout(
         root=bundle,
@@ -109,24 +118,28 @@ def _read_packed(bundle: Path, artifact: Path) -> Layout:
         package=package,
         artifact=artifact,
         config=config,
+        recorded=recorded,
         python_versions=versions,
     )
 
 
-def _read_payload(wheel: zipfile.ZipFile) -> tuple[str, RuntimeConfig]:
+def _read_payload(wheel: zipfile.ZipFile) -> Payload:
     name = next(name for name in wheel.namelist() if name.endswith(f"/{PAYLOAD}/runtime.json"))
-    return name.split("/")[0], _decode(_read(wheel, name))
+    config, folder = _decode(_read(wheel, name)), name.rpartition("/")[0]
+    indexes = {each.name: f"{folder}/{each.golden}/{INDEX}" for each in config.components}
+    recorded = {each: read_recorded(_read(wheel, index, MAX_INDEX_BYTES)) for each, index in indexes.items()}
+    return name.split("/")[0], config, recorded
 
 
-def _read(archive: zipfile.ZipFile, name: str) -> bytes:
+def _read(archive: zipfile.ZipFile, name: str, limit: int = MAX_BYTES) -> bytes:
     """A text in the archive, which may be packed a thousand times smaller than it is."""
     size = archive.getinfo(name).file_size
-    if size > MAX_BYTES:
-        raise ValueError(f"{name} has {size} bytes, which is more than {MAX_BYTES}")
+    if size > limit:
+        raise ValueError(f"{name} has {size} bytes, which is more than {limit}")
     return archive.read(name)
 
 
-def _read_nested(archive: zipfile.ZipFile) -> tuple[str, RuntimeConfig]:
+def _read_nested(archive: zipfile.ZipFile) -> Payload:
     """The packed file holds wheels; the model is in the one that has a payload."""
     for name in archive.namelist():
         if "-py3-none-" in name and name.endswith(".whl"):

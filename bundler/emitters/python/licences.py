@@ -14,9 +14,10 @@ from bundler.model.errors import EnvironmentMissingError
 from bundler.model.proof import Dependency
 from bundler.support.remembered import recall, remember
 
-FORMAT = 1
+FORMAT = 2
 """Raise it when a component is read from a wheel in another way."""
 
+_METADATA = ".dist-info/METADATA"
 _CLASSIFIER = "License :: OSI Approved :: "
 _FILE_NAMES = ("licen", "notice", "copying", "thirdparty", "authors")
 """How the names of files with licence texts begin, where the metadata do not list them."""
@@ -47,29 +48,51 @@ def _recall(kept: Path, about: str) -> Dependency | None:
 def _read_component(wheel: Wheel) -> Dependency:
     try:
         with zipfile.ZipFile(wheel.path) as archive:
-            metadata = _read_metadata(archive)
+            places = sorted(name for name in archive.namelist() if name.endswith(_METADATA))
+            (own,) = (place for place in places if place.count("/") == 1)
+            parts = tuple(_read_part(archive, wheel, place) for place in places if place != own)
+            metadata = _read_metadata(archive, own)
             text = _read_texts(archive, metadata)
-    except (zipfile.BadZipFile, StopIteration) as error:
+    except (zipfile.BadZipFile, ValueError) as error:
         raise EnvironmentMissingError(
             f"{wheel.path.name} is not a wheel", hint="clear the cache and build again"
         ) from error
-    name, version = str(metadata["Name"]), str(metadata["Version"])
     return Dependency(
-        name=name,
-        version=version,
+        name=str(metadata["Name"]),
+        version=str(metadata["Version"]),
         licence=_find_licence(metadata),
         licence_text=text,
-        purl=f"pkg:pypi/{name.lower().replace('_', '-')}@{version}",
+        purl=f"{_purl(metadata)}?file_name={wheel.path.name}",
         sha256=wheel.sha256,
         file=None,
+        parts=parts,
     )
 
 
-def _read_metadata(archive: zipfile.ZipFile) -> Message:
+def _read_part(archive: zipfile.ZipFile, wheel: Wheel, place: str) -> Dependency:
+    """A distribution that the wheel has among its own modules. Its licences are the files beside its metadata."""
+    metadata, folder = _read_metadata(archive, place), place.rpartition("/")[0]
+    inside = [path for path in sorted(archive.namelist()) if path.startswith(f"{folder}/")]
+    texts = [archive.read(path).decode("utf-8", "replace") for path in inside if _is_named_licence(path)]
+    return Dependency(
+        name=str(metadata["Name"]),
+        version=str(metadata["Version"]),
+        licence=_find_licence(metadata),
+        licence_text="\n\n".join(map(str.strip, texts)),
+        purl=_purl(metadata),
+        sha256=None,
+        file=f"{wheel.path.name}/{folder}",
+    )
+
+
+def _purl(metadata: Message) -> str:
+    return f"pkg:pypi/{str(metadata['Name']).lower().replace('_', '-')}@{metadata['Version']}"
+
+
+def _read_metadata(archive: zipfile.ZipFile, place: str) -> Message:
     from email.parser import BytesParser  # noqa: PLC0415 (what a wheel says is read once, then kept)
 
-    name = next(name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))
-    return BytesParser().parsebytes(archive.read(name), headersonly=True)
+    return BytesParser().parsebytes(archive.read(place), headersonly=True)
 
 
 def _find_licence(metadata: Message) -> str:
@@ -100,7 +123,11 @@ def _is_licence(path: str, listed: set[str]) -> bool:
     if relative and (relative in listed or relative.removeprefix("licenses/") in listed):
         return True
     shallow = inside is not None or len(pure.parts) == 2  # noqa: PLR2004 (beside the package's own modules)
-    return shallow and pure.name.lower().startswith(_FILE_NAMES) and not path.endswith("/")
+    return shallow and _is_named_licence(path)
+
+
+def _is_named_licence(path: str) -> bool:
+    return path.rpartition("/")[2].lower().startswith(_FILE_NAMES)
 
 
 def _short(path: str) -> str:

@@ -12,8 +12,9 @@ from bundler.devices.registry import open_device
 from bundler.emitters.contract import ProofRequest
 from bundler.emitters.load import LoadWatch
 from bundler.emitters.proofs import make_opening
-from bundler.emitters.python.launching import UNREADABLE, Ending, Launch, open_launch, start, state_need
+from bundler.emitters.python.launching import Launch, open_launch, start, state_need
 from bundler.emitters.python.layout import Layout, read_layout
+from bundler.emitters.reports import UNREADABLE, Ending
 from bundler.model.errors import UsageError
 from bundler.model.free_dimensions import shown_name
 from bundler.model.measurement import Measurement, Throughput, Timing

@@ -9,12 +9,12 @@ from typing import Any
 from bundler.devices.registry import open_device
 from bundler.emitters.contract import ProofRequest, VariantProof
 from bundler.emitters.proofs import leave_unproven, make_opening, make_unproven
-from bundler.emitters.python.launching import UNREADABLE, Ending, Launch, open_launch, start, state_need
+from bundler.emitters.python.launching import Launch, open_launch, start, state_need
 from bundler.emitters.python.layout import WHEELS, Layout, read_layout
 from bundler.emitters.python.wheelhouse import check_locked
+from bundler.emitters.reports import Ending, Reported, read_report
 from bundler.model.paths import real_path
-from bundler.model.results import Comparison, restore_output
-from bundler.model.runtime import SOLE
+from bundler.model.runtime import RuntimeComponent, RuntimeVariant
 from bundler.support.data import data_root
 
 _OPTIONS = ("--json", "--variant", "each")
@@ -41,11 +41,7 @@ def prove_bundle(request: ProofRequest) -> tuple[VariantProof, ...]:
 def run_self_test(layout: Layout, launch: Launch) -> tuple[VariantProof, ...]:
     """Start the bundle once and read its report on each of its variants, from each way in which its files may lie."""
     ending = _start_self_test(layout, launch)
-    try:
-        return _read_outcomes(layout, launch, ending)
-    except UNREADABLE as error:
-        why = f"its output is not that of a loader ({type(error).__name__}: {error})"
-        return _read_outcomes(layout, launch, replace(ending, report={}, failure=why[:200]))
+    return tuple(_make_proof(component, variant, ending, layout, launch) for component, variant in layout.config.pairs)
 
 
 def _start_self_test(layout: Layout, launch: Launch) -> Ending:
@@ -58,48 +54,38 @@ def _start_self_test(layout: Layout, launch: Launch) -> Ending:
     return start(replace(launch, command=command), _OPTIONS)
 
 
-def _read_outcomes(layout: Layout, launch: Launch, ending: Ending) -> tuple[VariantProof, ...]:
-    outcomes = {
-        (outcome.get("component", SOLE), outcome["variant"]): outcome for outcome in ending.report.get("variants", ())
-    }
-    return tuple(
-        _make_proof((component.name, variant.name), outcomes, ending, layout, launch)
-        for component, variant in layout.config.pairs
-    )
-
-
-Key = tuple[str, str]
-"""The names of a component and of its variant."""
-
-
 def _make_proof(
-    key: Key, outcomes: Mapping[Key, Mapping[str, Any]], ending: Ending, layout: Layout, launch: Launch
+    component: RuntimeComponent, variant: RuntimeVariant, ending: Ending, layout: Layout, launch: Launch
 ) -> VariantProof:
-    outcome = outcomes.get(key)
-    if outcome is None:
-        return make_unproven(*key, ending.failure or "the bundle did not report it", passed=False)
-    ran = outcome["status"] != "unavailable"
-    installations = dict(outcome.get("installations", {}))
+    found = read_report(ending, component, variant, layout.recorded[component.name])
+    if found.passed is None or not found.told:
+        return make_unproven(component.name, variant.name, found.reason, passed=found.passed)
+    installations = _read_installations(found.told)
     refusals = "; ".join(f"not opened from {how}: {why}" for how, why in installations.items() if why)
     facts = launch.device.facts
-    component, variant = key
     return VariantProof(
-        component=component,
-        variant=variant,
-        level=facts.level if ran else "resolved",
-        passed=outcome["status"] == "passed" and not refusals if ran else None,
-        comparison=_read_comparison(outcome) if ran and not refusals else None,
-        reason=outcome["reason"]
+        component=component.name,
+        variant=variant.name,
+        level=facts.level,
+        passed=found.passed and not refusals,
+        comparison=None if refusals else found.comparison,
+        reason=found.reason
         or refusals
-        or _describe_run(layout, launch) + _describe_copy(outcome) + _describe_installations(installations),
-        figures={**outcome["figures"], "process_seconds": ending.seconds} if ran else {},
-        nodes=dict(outcome.get("nodes", {})),
-        place=facts.place if ran else "",
-        means=launch.means if ran else "",
-        unrun=launch.unrun if ran else (),
-        ran_on=facts.record(_name_runtime(layout)) if ran else None,
-        host=facts.describe() if ran else "",
+        or _describe_run(layout, launch) + _describe_copy(found) + _describe_installations(installations),
+        figures={**found.figures, "process_seconds": ending.seconds},
+        nodes=found.nodes,
+        place=facts.place,
+        means=launch.means,
+        unrun=launch.unrun,
+        ran_on=facts.record(_name_runtime(layout)),
+        host=facts.describe(),
     )
+
+
+def _read_installations(told: Mapping[str, Any]) -> dict[str, str]:
+    """The ways in which the files lay, each with why the variant did not open (nothing: it did)."""
+    found = told.get("installations")
+    return {str(how): str(why) for how, why in found.items()} if isinstance(found, dict) else {}
 
 
 def _describe_run(layout: Layout, launch: Launch) -> str:
@@ -111,14 +97,14 @@ def _name_runtime(layout: Layout) -> str:
     return f"onnxruntime {layout.config.pairs[0][1].requires.runtime}"
 
 
-def _describe_copy(outcome: Mapping[str, Any]) -> str:
+def _describe_copy(found: Reported) -> str:
     """Whether it ran on what was generated for this device, and whether the device's own copy was tried."""
-    if "prewarm_seconds" in outcome["figures"]:
+    if "prewarm_seconds" in found.figures:
         return ", on files that were generated for it on this machine"
-    copy = outcome.get("device_copy")
-    if copy is None:
+    copy = found.told.get("device_copy")
+    if not isinstance(copy, dict):
         return ""
-    if copy["status"] == "passed":
+    if copy.get("status") == "passed":
         return ", as shipped and from the device's own copy"
     return ", as shipped; the device's own copy could not be kept there"  # Why is of the machine, not of the bundle.
 
@@ -127,9 +113,3 @@ def _describe_installations(found: Mapping[str, str]) -> str:
     """Which of them the golden set ran from depends on the machine's file systems, so that it is not said."""
     *first, last = sorted(found) or ("",)
     return f", and opened from {', '.join(first)} and {last}" if first else ""
-
-
-def _read_comparison(outcome: Mapping[str, Any]) -> Comparison:
-    unjudged = outcome.get("unjudged", {})
-    outputs = (restore_output(output, unjudged.get(output["name"], "")) for output in outcome["outputs"])
-    return Comparison(samples=outcome["samples"], outputs=tuple(outputs))

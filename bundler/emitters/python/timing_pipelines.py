@@ -10,9 +10,10 @@ from bundler.devices.registry import open_device
 from bundler.emitters.contract import PIPELINE, ProofRequest
 from bundler.emitters.load import LoadWatch
 from bundler.emitters.proofs import make_opening
-from bundler.emitters.python.launching import UNREADABLE, Launch, open_launch, start, state_need
+from bundler.emitters.python.launching import Launch, open_launch, start, state_need
 from bundler.emitters.python.layout import Layout, read_layout
 from bundler.emitters.python.measuring import MEASURE_SECONDS
+from bundler.emitters.reports import UNREADABLE
 from bundler.model.errors import StageError, UsageError
 from bundler.model.measurement import WHOLE, Measurement
 from bundler.model.paths import real_path

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -12,14 +11,15 @@ from bundler.devices.browser.process import Adapter, guess_adapter
 from bundler.devices.contract import Command, Device, Facts, Need, Outcome
 from bundler.devices.registry import open_device
 from bundler.emitters.contract import ProofRequest
+from bundler.emitters.payload import PAYLOAD
 from bundler.emitters.proofs import leave_unproven, make_opening, make_unproven
+from bundler.emitters.reports import UNREADABLE, read_outcome, read_recorded_below
 from bundler.emitters.web.package import OpenPackage, open_package
 from bundler.emitters.web.pages import put_pages
 from bundler.model.codec import parse_json
 from bundler.model.errors import DeviceMissingError
 from bundler.model.proof import VariantProof
-from bundler.model.results import Comparison, OutputComparison, restore_output
-from bundler.model.runtime import SOLE
+from bundler.model.runtime import SOLE, RuntimeComponent, RuntimeVariant
 
 TIME_LIMIT: Final = 1800.0
 """Time limit in seconds for the golden set of all variants."""
@@ -28,9 +28,6 @@ PAGE: Final = "proof.html"
 
 Pair = tuple[str, str]
 """The names of a component and of its variant."""
-
-_NUMBERS: Final = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
-"""Numbers that JSON lacks, as the page writes them."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -59,7 +56,9 @@ class PageReport:
                 self.running = read_pair(message)
             case "outcome":
                 self.running = None
-                self.outcomes[read_pair(message)] = message
+                pair = read_pair(message)
+                twice = {"status": "failed", "reason": "the page reported it twice"}
+                self.outcomes[pair] = twice if pair in self.outcomes else message
 
 
 def read_pair(message: Mapping[str, Any]) -> Pair:
@@ -97,7 +96,7 @@ def prove_bundle(request: ProofRequest) -> tuple[VariantProof, ...]:
                 # Its details name paths and process numbers of this machine: for the screen, not for the manifest.
                 opening.say("; ".join(error.details))
                 return leave_unproven(package.config, error.message)
-    return tuple(_make_proof(pair, report, package, device.facts) for pair in list_pairs(package))
+            return tuple(_make_proof(*pair, report, package, device.facts) for pair in package.config.pairs)
 
 
 def run_variants(package: OpenPackage, device: Device, say: Callable[[str], None]) -> PageReport:
@@ -137,30 +136,35 @@ def _record_failure(report: PageReport, pending: Sequence[Pair], outcome: Outcom
         report.outcomes[pair] = {"status": "failed", "reason": outcome.errors}
 
 
-def _make_proof(pair: Pair, report: PageReport, package: OpenPackage, facts: Facts) -> VariantProof:
+def _make_proof(
+    component: RuntimeComponent, variant: RuntimeVariant, report: PageReport, package: OpenPackage, facts: Facts
+) -> VariantProof:
+    pair = component.name, variant.name
     outcome = report.outcomes.get(pair)
     if outcome is None:
         return make_unproven(*pair, "the page did not report it", passed=False)
-    status, reason = outcome.get("status"), str(outcome.get("reason") or "")
-    if status == "unavailable":
-        return make_unproven(*pair, f"{report.browser or 'the browser'} cannot run it: {reason}")
+    found = read_outcome(outcome, component, variant, read_recorded_below(package.root / PAYLOAD, component))
+    if found.passed is None:
+        return make_unproven(*pair, f"{report.browser or 'the browser'} cannot run it: {found.reason}")
+    if not found.told:
+        return make_unproven(*pair, found.reason, passed=False)
     try:
         return VariantProof(
-            component=pair[0],
-            variant=pair[1],
+            component=component.name,
+            variant=variant.name,
             level=facts.level,
-            passed=status == "passed",
-            comparison=_read_comparison(outcome),
-            reason=reason if status != "passed" else _remark(outcome, report, package),
-            figures={str(key): float(value) for key, value in outcome.get("figures", {}).items()},
-            nodes={str(key): int(value) for key, value in outcome.get("nodes", {}).items()},
+            passed=found.passed,
+            comparison=found.comparison,
+            reason=found.reason or _remark(outcome, report, package),
+            figures=found.figures,
+            nodes=found.nodes,
             place=_describe_place(outcome, report),
             ran_on=facts.record(_name_runtime(package)),
             host=facts.describe(),
             **_describe_means(pair, outcome, package),
         )
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        return make_unproven(*pair, f"the page's figures cannot be read: {type(error).__name__}: {error}", passed=False)
+    except UNREADABLE as error:
+        return make_unproven(*pair, f"the page's remarks cannot be read: {type(error).__name__}: {error}", passed=False)
 
 
 def _remark(outcome: Mapping[str, Any], report: PageReport, package: OpenPackage) -> str:
@@ -190,18 +194,3 @@ def _describe_means(pair: Pair, outcome: Mapping[str, Any], package: OpenPackage
     others = [f"the build {build}" for build in variant.builds if build != ran]
     others += [] if any(entry.device for entry in variant.providers) else ["Node.js"]
     return {"means": f"the build {ran}" if len(variant.builds) > 1 else "", "unrun": tuple(others)}
-
-
-def _read_comparison(outcome: Mapping[str, Any]) -> Comparison | None:
-    outputs = outcome.get("outputs", ())
-    if not outputs:
-        return None
-    unjudged = outcome.get("unjudged", {})
-    read = (_read_output(output, str(unjudged.get(output["name"], ""))) for output in outputs)
-    return Comparison(samples=int(outcome["samples"]), outputs=tuple(read))
-
-
-def _read_output(outcome: Mapping[str, Any], unjudged: str) -> OutputComparison:
-    """Numbers that JSON lacks are written as words; the name of an output may be such a word, too."""
-    read = {key: _NUMBERS.get(value, value) if isinstance(value, str) else value for key, value in outcome.items()}
-    return restore_output({**read, "name": outcome["name"], "mismatch": outcome.get("mismatch")}, unjudged)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from copy import deepcopy
 from typing import Any
 
+import onnxruntime
 from onnx import ModelProto, NodeProto
 
 from bundler.model.codec import decode
@@ -42,7 +43,8 @@ def _describe(provider: str, model: ModelProto, found: Estimate) -> dict[str, An
     nodes, known = counted_nodes(model), fixed_values(model)
     left = tuple(left_node(node, _explain(node, found, known)) for node in nodes if not _takes(found, node))
     facts = count_placement(provider, len(nodes), left)
-    return {**facts, "estimated": True, **_describe_judgement(found), "caveats": list(found.caveats)}
+    told = {"estimated": True, "estimated_by": f"onnxruntime {onnxruntime.__version__}"}
+    return {**facts, **told, **_describe_judgement(found), "caveats": list(found.caveats)}
 
 
 def _find_gain(model: ModelProto, options: Options, facts: Mapping[str, Any]) -> dict[str, Any] | None:

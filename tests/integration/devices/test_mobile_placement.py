@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
+from onnx import helper
 
 from bundler.environments.registry import Environments
 from bundler.model.plan import HOST
@@ -33,9 +35,9 @@ CHECKERS = {
 }
 
 
-def check(run: StageRunner, model: Path, checker: str) -> StepOutcome:
+def check(run: StageRunner, model: Path, checker: str, environment: str = HOST) -> StepOutcome:
     options = dataclasses.asdict(CHECKERS[checker])
-    return run("check_placement", HOST, {"model": model}, provider="SomeExecutionProvider", **options)
+    return run("check_placement", environment, {"model": model}, provider="SomeExecutionProvider", **options)
 
 
 @pytest.mark.parametrize("checker", CHECKERS)
@@ -47,6 +49,20 @@ def test_a_trained_classifier(tmp_path: Path, run: StageRunner, checker: str) ->
     assert outcome.facts["estimated"]
     assert outcome.facts["share"] > 0.7
     assert outcome.facts["assigned"] + outcome.facts["left"] == len(model.graph.node)
+
+
+@pytest.mark.parametrize(("environment", "assigned"), [("onnxruntime==1.24.2", 1), (HOST, 2)])
+def test_each_version_of_the_runtime_has_its_own_operators(
+    tmp_path: Path, run: StageRunner, environment: str, assigned: int
+) -> None:
+    nodes = [helper.make_node("HardSigmoid", ["x"], ["h"]), helper.make_node("Relu", ["h"], ["y"])]
+    ports = [[models.value(name, [1, 3, 8, 8])] for name in "xy"]
+    model = models.save(models.make_model(nodes, *ports), tmp_path / "model")
+    facts = check(run, model, "coreml-mlprogram", environment).facts
+    assert facts["assigned"] == assigned
+    assert facts["estimated_by"] == environment.replace("==", " ").replace(
+        HOST, f"onnxruntime {version('onnxruntime')}"
+    )
 
 
 def test_every_worker_answers_the_same(tmp_path: Path, run: StageRunner) -> None:

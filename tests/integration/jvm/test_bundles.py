@@ -9,10 +9,14 @@ import shutil
 import subprocess
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import onnx
 import pytest
 
+from bundler.emitters.contract import ProofRequest
+from bundler.emitters.jvm.proving import prove_bundle
+from bundler.model.events import ignore
 from tests.support import models
 from tests.support.altered_bundles import renew_digest
 from tests.support.command_line import CommandLine
@@ -164,6 +168,55 @@ def test_maven_takes_it_with_its_pom(jar: Path, tmp_path: Path) -> None:
 def test_verify_runs_it_again(jar: Path, bundler: CommandLine) -> None:
     answer = bundler.run("verify", jar.parent).expect(0)
     assert "Verified" in answer.out
+
+
+LIAR = """package com.acme.senses;
+
+public final class Main {
+    public static void main(String[] arguments) throws java.io.IOException {
+        try (java.io.InputStream report = Main.class.getResourceAsStream("/report.json")) {
+            System.out.write(report.readAllBytes());
+        }
+        System.out.flush();
+        Runtime.getRuntime().halt(CODE);
+    }
+}
+"""
+
+
+def replace_program(jar: Path, folder: Path, report: bytes, code: int) -> Path:
+    """The bundle with a program that prints `report` and ends with `code`."""
+    copy, source = folder / "copy", folder / "Main.java"
+    shutil.copytree(jar.parent, copy)
+    source.write_text(LIAR.replace("CODE", str(code)))
+    compile_java(source, (), folder / "classes")
+    with zipfile.ZipFile(jar) as before, zipfile.ZipFile(copy / jar.name, "w") as after:
+        for entry in before.infolist():
+            if entry.filename != "com/acme/senses/Main.class":
+                after.writestr(entry, before.read(entry))
+        after.write(folder / "classes" / "com" / "acme" / "senses" / "Main.class", "com/acme/senses/Main.class")
+        after.writestr("report.json", report)
+    return copy
+
+
+def test_a_loader_that_says_more_than_it_did_is_not_believed(jar: Path, tmp_path: Path) -> None:
+    honest = json.loads(run_java(("-jar", str(jar), "self-test", "--json")))
+    detect, hear = honest["variants"]
+    hasty, silent = {**detect, "samples": 1}, {**hear, "outputs": []}
+    reports: dict[str, tuple[Any, int, str]] = {
+        "honest": (honest, 0, ""),
+        "hasty": ({"variants": [hasty, hear]}, 0, "it compared 1 of 8 recorded samples"),
+        "silent": ({"variants": [silent, detect]}, 0, "it compared the outputs (none)"),
+        "half": ({"variants": [hear]}, 0, "the bundle did not report it"),
+        "crash": (honest, 139, "it exited with code 139"),
+        "contradiction": (honest, 1, "exited with code 1"),
+    }
+    for name, (report, code, reason) in reports.items():
+        (tmp_path / name).mkdir()
+        copy = replace_program(jar, tmp_path / name, json.dumps(report).encode(), code)
+        proofs = prove_bundle(ProofRequest(bundle=copy, cache_root=tmp_path / "cache", listener=ignore))
+        assert all(proof.passed for proof in proofs) == (name == "honest"), name
+        assert any(reason in proof.reason for proof in proofs), name
 
 
 def test_an_altered_model_is_found_by_verify_and_by_the_loader(jar: Path, bundler: CommandLine, tmp_path: Path) -> None:

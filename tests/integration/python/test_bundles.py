@@ -18,6 +18,7 @@ from bundler import api
 from bundler.devices.emulation import find_emulator
 from bundler.emitters.contract import EmitRequest, ProofRequest
 from bundler.emitters.python.emitter import EMITTER
+from bundler.emitters.python.layout import read_layout
 from bundler.emitters.registry import emitter_names, find_emitter
 from bundler.model.artifacts import record_folder
 from bundler.model.errors import UsageError, VerificationError
@@ -146,7 +147,11 @@ def test_components_carry_their_licences(request_: EmitRequest, tmp_path: Path) 
         assert component.licence != "unknown"
         assert component.file is not None
         assert (bundle / component.file).is_file()
-        assert component.purl == f"pkg:pypi/{component.name.lower().replace('_', '-')}@{component.version}"
+        plain = f"pkg:pypi/{component.name.lower().replace('_', '-')}@{component.version}"
+        assert component.purl == f"{plain}?file_name={Path(component.file).name}"
+    named = {component.name: component for component in emitted.dependencies}
+    assert {pin.name for pin in read_layout(bundle).lock.pins} == {name.replace("_", "-") for name in named}
+    assert [part.name for part in named["flit_core"].parts] == ["tomli"]
     texts = {component.name: component.licence_text for component in emitted.dependencies}
     assert "MIT License" in texts["onnxruntime"]
     assert "Permission is hereby granted" in texts["onnxruntime"]

@@ -58,6 +58,29 @@ def test_each_variant_has_its_own_outcome(chromium: Path, tmp_path: Path) -> Non
     assert "variant fine was opened in its place" in proofs["other"].reason
 
 
+def test_a_loader_that_says_more_than_it_did_is_not_believed(chromium: Path, tmp_path: Path) -> None:
+    behaviours: dict[str, dict[str, object]] = {
+        "silent": {"outputs": []},
+        "renamed": {"outputs": [{"name": "other"}]},
+        "twice": {"outputs": [{}, {}]},
+        "hasty": {"samples": 1},
+        "loud": {"outputs": [{"max_absolute": 1.0}]},
+        "mismatched": {"outputs": [{"mismatch": "shape [1] instead of [2]"}]},
+        "absent": {"unavailable": "there is no WebAssembly here"},
+    }
+    proofs = prove(write_package(tmp_path / "package", behaviours), chromium)
+    assert [name for name, proof in proofs.items() if proof.passed is not False] == []
+    assert {name: proof.reason for name, proof in proofs.items()} == {
+        "silent": "it compared the outputs (none), and the model has 'y'",
+        "renamed": "it compared the outputs 'other', and the model has 'y'",
+        "twice": "it compared the outputs 'y', 'y', and the model has 'y'",
+        "hasty": "it compared 1 of 3 recorded samples",
+        "loud": "output 'y': error 1 where the reference is 2 (max 0.00021: 1e-05 + 0.0001 of the reference)",
+        "mismatched": "output 'y': shape [1] instead of [2]",
+        "absent": "it reports that it cannot run here, where it must: there is no WebAssembly here",
+    }
+
+
 def test_a_breach_of_the_policy_is_reported(chromium: Path, tmp_path: Path) -> None:
     behaviours: dict[str, dict[str, object]] = {"inline": {"code": "inline"}, "elsewhere": {"code": "elsewhere"}}
     proofs = prove(write_package(tmp_path / "package", behaviours), chromium)

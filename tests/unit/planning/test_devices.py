@@ -163,7 +163,9 @@ def test_optimisation_for_an_accelerator_is_limited_to_portable_operators() -> N
 
 def test_mobile_providers_are_estimated_where_somebody_knows_them() -> None:
     steps = {step.id: step for step in plan("ios-arm64").steps}
-    assert steps["coreml/check_placement"].options["function"] == "check_coreml_partitions"
+    step = steps["coreml/check_placement"]
+    assert step.options["function"] == "check_coreml_partitions"
+    assert step.environment == f"onnxruntime=={resolve_target('ios-arm64').runtime.version}"
 
 
 @pytest.mark.parametrize("target", ["ios-arm64", "l4", "rtx-4090-windows"])

@@ -97,6 +97,7 @@ def _vendored_entry(component: Dependency) -> Entry:
         hashes=[HashType(alg=HashAlgorithm.SHA_256, content=digest)] if digest else [],
         licenses=_licences(component.licence),
         properties=[Property(name="bundler:file", value=component.file)] if component.file else [],
+        components=[_vendored_entry(part) for part in {reference_of(part): part for part in component.parts}.values()],
     )
 
 

@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 import uuid
+from dataclasses import replace
 
 import pytest
 from cyclonedx.output.json import BY_SCHEMA_VERSION
@@ -67,8 +68,10 @@ WORDS = st.sampled_from(
 )
 JOINTS = st.sampled_from([" AND ", " or ", " WITH ", " ", "  ", "(", ")", " AND (", ") OR "])
 LICENCES = st.lists(st.tuples(WORDS, JOINTS), max_size=3).map(lambda parts: "".join(map("".join, parts)))
+PARTS = st.builds(make_dependency, name=st.text(min_size=1), purl=st.just("pkg:pypi/part@1"), sha256=st.none())
 COMPONENTS = st.builds(
     make_dependency,
+    parts=st.lists(PARTS, max_size=2).map(tuple),
     name=st.text(),
     version=st.sampled_from(["1.0", "2", "10"]),
     licence=LICENCES | WORDS | st.builds("{}{}{}".format, WORDS, JOINTS, WORDS) | st.text(max_size=9),
@@ -76,6 +79,14 @@ COMPONENTS = st.builds(
     sha256=st.sampled_from([None, sha("a"), sha("b")]),
     file=st.sampled_from([None, "wheels/a.whl", "b"]),
 )
+
+
+def place_parts(components):
+    """Each part at a place of its own, as wheels have them."""
+    return [
+        replace(whole, parts=tuple(replace(part, file=f"{at}.whl/{place}") for place, part in enumerate(whole.parts)))
+        for at, whole in enumerate(components)
+    ]
 
 
 def check_against_library(components):
@@ -94,7 +105,7 @@ def check_against_library(components):
 
 
 @settings(max_examples=200, deadline=None)
-@given(st.lists(COMPONENTS, max_size=4))
+@given(st.lists(COMPONENTS, max_size=4).map(place_parts))
 def test_the_text_is_that_of_the_library(components):
     check_against_library(components)
 
@@ -168,6 +179,15 @@ def test_licences_are_identifiers_where_the_standard_has_them(name, licences):
     found = find(json.loads(render()), name)["licenses"]
     stripped = [{key: value for key, value in entry.items() if key != "acknowledgement"} for entry in found]
     assert stripped == licences
+
+
+def test_what_a_wheel_has_vendored_itself_stands_below_it():
+    tomli = make_dependency(name="tomli", purl="pkg:pypi/tomli@1.2.3", sha256=None, file="numpy.whl/numpy/tomli")
+    text = render((replace(NUMPY, parts=(tomli,)), ODD))
+    assert JsonStrictValidator(SchemaVersion.V1_7).validate_str(text) is None
+    bill = json.loads(text)
+    assert [part["name"] for part in find(bill, "numpy")["components"]] == ["tomli"]
+    assert "tomli" not in {part["name"] for part in bill["components"]}
 
 
 def test_vendored_wheels_have_purl_and_digest():

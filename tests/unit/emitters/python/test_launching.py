@@ -9,27 +9,29 @@ import pytest
 
 from bundler.emitters.contract import ProofRequest
 from bundler.emitters.python import launching, proving
-from bundler.emitters.python.launching import Ending
 from bundler.emitters.python.layout import Layout
+from bundler.emitters.reports import Ending
 from bundler.model.events import ignore
 from tests.support import models
 from tests.support.bundles import make_request
+from tests.support.reports import recorded_of, report_of
 
 VERSIONS = ("3.11", "3.12", "3.13")
 
 
 def test_the_version_of_python_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    config = make_request(models.cnn(), tmp_path / "made").config
+    request = make_request(models.cnn(), tmp_path / "made")
+    config, recorded = request.config, recorded_of(request)
     layout = Layout(
         root=tmp_path,
         package="tiny",
         format="pex",
         config=config,
         artifact=tmp_path / "tiny.pex",
+        recorded=recorded,
         python_versions=VERSIONS,
     )
-    reported = {"status": "passed", "reason": "", "samples": 1, "outputs": [], "figures": {}}
-    answer = {"variants": [{**reported, "variant": variant.name} for _, variant in config.pairs]}
+    answer = {"variants": [report_of(component, recorded[component.name]) for component, _ in config.pairs]}
     ending = Ending(report=answer, failure=None, seconds=1.0)
     monkeypatch.setattr("bundler.emitters.python.proving.start", lambda *_: ending)
     monkeypatch.setattr(proving, "read_layout", lambda _: layout)

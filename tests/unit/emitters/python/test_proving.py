@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import shutil
 import sys
 import zipfile
 from pathlib import Path
@@ -20,6 +21,7 @@ from bundler.model.errors import VerificationError
 from bundler.model.results import restore_output
 from tests.support import models
 from tests.support.bundles import make_request
+from tests.support.reports import recorded_of, report_of
 
 FIGURES = ("equal", "max_absolute", "mean_absolute", "max_relative", "cosine", "sqnr_db", "top1_agreement", "mismatch")
 
@@ -39,8 +41,16 @@ def test_a_figure_of_another_bundler_is_refused() -> None:
 @pytest.fixture(scope="module")
 def layout(tmp_path_factory: pytest.TempPathFactory) -> Layout:
     root = tmp_path_factory.mktemp("bundle")
-    config = make_request(models.cnn(), root / "made").config
-    return Layout(root=root, package="t", format="dir", config=config, artifact=None, python_versions=("3.12",))
+    request = make_request(models.cnn(), root / "made")
+    return Layout(
+        root=root,
+        package="t",
+        format="dir",
+        config=request.config,
+        artifact=None,
+        python_versions=("3.12",),
+        recorded=recorded_of(request),
+    )
 
 
 def say(code: str) -> Launch:
@@ -103,6 +113,7 @@ def test_a_bundle_of_an_earlier_bundler_is_read_as_one_component(layout: Layout,
     data = json.loads(render_config(layout.config))
     (component,) = data.pop("components")
     (tmp_path / "net" / "payload").mkdir(parents=True)
+    shutil.copytree(layout.root / "made" / "golden", tmp_path / "net" / "payload" / component["golden"])
     (tmp_path / "net" / "payload" / "runtime.json").write_text(json.dumps({**data, **component, "schema": 3}))
     assert read_layout(tmp_path).config.sole == layout.config.sole
 
@@ -111,9 +122,13 @@ def test_what_is_reported_is_read_by_component(layout: Layout) -> None:
     (component,) = layout.config.components
     names = ("detect", "classify")
     components = tuple(dataclasses.replace(component, name=name) for name in names)
-    several = dataclasses.replace(layout, config=dataclasses.replace(layout.config, components=components))
-    passed = {"variant": "cpu", "status": "passed", "reason": "", "figures": {}, "outputs": [], "samples": 1}
-    answer = {"variants": [{**passed, "component": "classify"}, passed]}
+    recorded = layout.recorded[component.name]
+    several = dataclasses.replace(
+        layout,
+        config=dataclasses.replace(layout.config, components=components),
+        recorded=dict.fromkeys(names, recorded),
+    )
+    answer = {"variants": [report_of(component, recorded, component=name) for name in ("classify", "model")]}
     proofs = run_self_test(several, say(f"print({json.dumps(answer)!r})"))
     assert [(proof.component, proof.passed) for proof in proofs] == [("detect", False), ("classify", True)]
     assert proofs[0].reason == "the bundle did not report it"

@@ -130,7 +130,8 @@ def test_what_of_a_variant_was_not_run_is_reported(package: Path, browse: Browse
     assert (wasm.means, wasm.unrun) == ("", ("Node.js",))
 
 
-def test_an_output_that_could_not_be_judged_has_its_reason_and_no_figures(package: Path, browse: Browse) -> None:
+def test_an_output_that_could_not_be_judged_has_its_reason_and_no_figures(tmp_path: Path, browse: Browse) -> None:
+    package = write_package(tmp_path / "own", {"webgpu": {}, "wasm": {}}, unjudged="it differs from run to run")
     blank = {name: "y" if name == "name" else None for name in OUTPUT}
     reported = outcome("webgpu", outputs=[blank], unjudged={"y": "it differs from run to run"})
     webgpu, _ = prove_bundle(ask(package, browse(["hold", NAME, reported, outcome("wasm"), DONE])))
@@ -141,7 +142,8 @@ def test_an_output_that_could_not_be_judged_has_its_reason_and_no_figures(packag
     assert output.reference.unjudged == "it differs from run to run"
 
 
-def test_an_output_may_be_called_like_a_number_that_is_none(package: Path, browse: Browse) -> None:
+def test_an_output_may_be_called_like_a_number_that_is_none(tmp_path: Path, browse: Browse) -> None:
+    package = write_package(tmp_path / "own", {"webgpu": {}, "wasm": {}}, output="Infinity")
     odd = outcome("webgpu", outputs=[{**OUTPUT, "name": "Infinity"}])
     webgpu, _ = prove_bundle(ask(package, browse(["hold", NAME, odd, outcome("wasm"), DONE])))
     assert webgpu.comparison is not None
