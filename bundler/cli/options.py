@@ -67,6 +67,7 @@ Progress = Annotated[
 Quiet = Annotated[
     bool, typer.Option("--quiet", "-q", help="Print one line for each bundle; errors and warnings of safety remain.")
 ]
+Strict = Annotated[bool, typer.Option("--strict", help="Exit with code 8 unless every variant is verified.")]
 Only = Annotated[
     list[str] | None,
     typer.Option(

@@ -194,6 +194,24 @@ def test_plain_output_names_the_bundle_its_proof_and_its_report(
     assert "warning: the golden set is synthetic" in answer.err
 
 
+def test_strict_accepts_verified_bundles_alone(
+    bundler: CommandLine, here: tuple[str, ...], mlp: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    bundler.run("build", mlp, *here, "--strict", "--output", out).expect(0)
+    bundler.run("verify", out / "mlp-linux-x64", "--strict").expect(0)
+    elsewhere = ("--target", "windows-x64", "--set", 'python.versions=["3.13"]')
+    answer = bundler.run("build", mlp, *elsewhere, "--strict", "--json", "--output", out).expect(8)
+    assert answer.document["bundles"][0]["target"] == "windows-x64", "the bundle is there"
+    assert f"{out / 'mlp-windows-x64'}: cpu: " in answer.err
+    random = models.save(models.random_model(), tmp_path / "in", "random.onnx")
+    bundler.run("build", random, *here, "--output", out).expect(0)
+    unchecked = bundler.run("verify", out / "random-linux-x64", "--strict").expect(8).err
+    assert "cpu: not every output was checked" in unchecked
+    for command in (("build", mlp, *here, "--no-prove"), ("verify", out / "mlp-linux-x64", "--digests-only")):
+        assert "--strict" in bundler.run(*command, "--strict").expect(2).err
+
+
 def test_a_packed_bundle_goes_into_a_relative_folder_as_well(
     bundler: CommandLine, here: tuple[str, ...], mlp: Path, tmp_path: Path
 ) -> None:

@@ -12,9 +12,10 @@ from bundler import api
 from bundler.api import BuildRequest, Settings
 from bundler.cli.answers import keep_answer
 from bundler.cli.console import open_console, open_quiet
-from bundler.cli.options import Given, Json, Only, OptionsOf, Progress, Quiet, Targets
+from bundler.cli.options import Given, Json, Only, OptionsOf, Progress, Quiet, Strict, Targets
 from bundler.cli.printing import echo_lines, print_json
 from bundler.cli.requests import make_requests
+from bundler.cli.strict import find_unverified, require_verified
 from bundler.cli.summary import describe_finished, print_summary
 from bundler.model.errors import UsageError
 
@@ -36,6 +37,8 @@ EPILOG = """Examples:
   bundler build detect=det.onnx read=rec.onnx --bundle ocr -t web-webgpu
 
   bundler build --quiet   # one line for each bundle
+
+  bundler build --strict   # for CI: a variant that was not verified is an error
 
   bundler build   # everything in bundler.toml
 
@@ -60,8 +63,11 @@ def run(
     json: Json = False,
     progress: Progress = "auto",
     quiet: Quiet = False,
+    strict: Strict = False,
 ) -> None:
     """Build all and print the results; exits with the code of the first failure."""
+    if strict and not given.get("prove", True):
+        raise UsageError("--strict cannot be used with --no-prove", hint="remove one of the two options")
     if quiet and progress != "auto":
         raise UsageError("--quiet cannot be used with --progress", hint="remove one of the two options")
     if models and locked:
@@ -78,10 +84,10 @@ def run(
     except api.BuildsInterruptedError as error:
         echo_lines(describe_finished(error.finished, error.total), err=True)
         raise
-    _print(finished, as_json=json, quiet=quiet)
+    _print(finished, as_json=json, quiet=quiet, strict=strict)
 
 
-def _print(finished: Sequence[BuildResult | Failure], *, as_json: bool, quiet: bool) -> None:
+def _print(finished: Sequence[BuildResult | Failure], *, as_json: bool, quiet: bool, strict: bool) -> None:
     failures = [item for item in finished if isinstance(item, api.Failure)]
     if len(finished) == 1 and failures:
         raise failures[0].located_error
@@ -92,5 +98,7 @@ def _print(finished: Sequence[BuildResult | Failure], *, as_json: bool, quiet: b
         print_summary(results, failures, quiet=quiet)
     if failures:
         raise typer.Exit(failures[0].error.exit_code)
+    if strict:
+        require_verified({result.bundle: find_unverified(result.proofs, result.unproven) for result in results})
     if all(result.up_to_date for result in results):
         keep_answer([result.bundle.parent for result in results], [item.seconds for item in results if as_json])

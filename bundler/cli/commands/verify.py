@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeVar
@@ -13,8 +13,9 @@ from bundler import api
 from bundler.api import Settings
 from bundler.cli.console import open_console
 from bundler.cli.failures import error_lines
-from bundler.cli.options import Json, Only, OptionsOf, Progress
+from bundler.cli.options import Json, Only, OptionsOf, Progress, Strict
 from bundler.cli.printing import echo, echo_lines, print_json, printable
+from bundler.cli.strict import find_unverified, require_verified
 from bundler.model.errors import BundlerError, UsageError
 from bundler.model.options import On
 from bundler.verification.words import BUILDING_HOST, describe_verification, same_levels
@@ -56,6 +57,7 @@ def run(
     settings: Annotated[Settings, OptionsOf(Settings, without=("cache_readonly", "jobs"))],
     json: Json = False,
     progress: Progress = "auto",
+    strict: Strict = False,
 ) -> None:
     """Verify the bundle, or each of the project's, and print the level of proof."""
     bundles = (bundle,) if bundle else _find_project_bundles(only or (), digest)
@@ -66,6 +68,10 @@ def run(
     if digests_only and on:
         raise UsageError(
             "--digests-only cannot be used with --on: it runs nothing", hint="remove one of the two options"
+        )
+    if digests_only and strict:
+        raise UsageError(
+            "--digests-only cannot be used with --strict: it verifies no variant", hint="remove one of the two options"
         )
     if digests_only:
         checked = _check_each(bundles, lambda path: api.check_digests(path, digest))
@@ -79,6 +85,13 @@ def run(
             lambda path: api.verify(path, digest=digest, on=on, pinned=pinned, settings=settings, listener=listener),
         )
     _show_each(verified, _print_verified, several=bundle is None, as_json=json)
+    if strict:
+        require_verified({item.bundle: _find_unverified(item) for item in verified if not isinstance(item, _Fault)})
+
+
+def _find_unverified(result: VerifyResult) -> Mapping[str, str]:
+    levels = {result.label(variant): variant.level for variant in result.variants}
+    return find_unverified(levels, {result.label(variant): variant.reason for variant in result.variants})
 
 
 def _find_project_bundles(only: Sequence[str], digest: str | None) -> tuple[Path, ...]:
