@@ -56,8 +56,12 @@ def _worst_first(outputs: Collection[OutputComparison]) -> list[OutputComparison
 def resolve_gate(gate: Gate, references: Mapping[str, ReferenceFigures]) -> Gate:
     """`gate` with a tolerance for each output whose limits depend on its recorded values."""
     found = {name: resolve_tolerance(gate.of(name), known) for name, known in references.items()}
-    shipped = {name: replace(tolerance, typical_sqnr_db=None) for name, tolerance in found.items()}
-    default = replace(gate.default, scores_top1_agreement=None, typical_sqnr_db=None, scales=False)
+    shipped = {
+        name: replace(tolerance, typical_sqnr_db=None, waives_rounding=True) for name, tolerance in found.items()
+    }
+    default = replace(
+        gate.default, scores_top1_agreement=None, typical_sqnr_db=None, scales=False, waives_rounding=True
+    )
     own = {name: tolerance for name, tolerance in shipped.items() if name in gate.outputs or tolerance != default}
     return replace(gate, default=default, outputs={**gate.outputs, **own})
 
@@ -97,7 +101,7 @@ def _check_output(output: OutputComparison, tolerance: Tolerance, *, stable: boo
         return ()
     if output.reference is not None:
         tolerance = resolve_tolerance(tolerance, output.reference)
-    ratios = () if is_rounding(output, tolerance) else _RATIOS
+    ratios = () if tolerance.waives_rounding and is_rounding(output, tolerance) else _RATIOS
     too_low = (_check_least(output, tolerance, *row) for row in (*ratios, _TYPICAL, _ROWS))
     found = (_check_error(output, tolerance), *too_low, _check_agreement(output, tolerance))
     return tuple(failure for failure in found if failure)

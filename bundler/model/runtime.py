@@ -95,7 +95,8 @@ class Tolerance:
 
     `typical_sqnr_db` is checked when a model is built, not on a device: there its outputs are compared with the golden
     set by the figures that they had here. With `scales`, `absolute` is for outputs up to 1 and grows with larger
-    ones.
+    ones. A ratio that a user set holds for every error when a model is built: `waives_rounding` is false. All others
+    are waived where float32 rounding is the only error, and so are all on a device, whose kernels round otherwise.
     """
 
     absolute: float | None = None
@@ -110,6 +111,7 @@ class Tolerance:
     agreement: float | None = None
     judged: bool = True
     scales: bool = False
+    waives_rounding: bool = True
 
     def allow(self, reference: float) -> float:
         """The largest allowed error of an element whose reference has this magnitude; infinite without a limit."""

@@ -89,6 +89,8 @@ def _over(fallback: Tolerance, asked: Figures) -> Tolerance:
     names = [name for name in FIGURES if name in asked.model_fields_set]
     given = {name: value for name in names if (value := getattr(asked, name)) is not None}
     found = dataclasses.replace(_follow(fallback, given), **given)
+    if given.keys() & _RATIOS:
+        found = dataclasses.replace(found, waives_rounding=False)
     if "absolute" in given or "relative" in given:
         found = dataclasses.replace(found, scales=False)
     if (found.absolute is None) != (found.relative is None):
@@ -112,7 +114,10 @@ def _follow(fallback: Tolerance, given: Mapping[str, Any]) -> Tolerance:
     return dataclasses.replace(fallback, scores_top1_agreement=None) if "top1_agreement" in given else fallback
 
 
-_DERIVED = ("scores_top1_agreement", "scales")
+_RATIOS = {"sqnr_db", "low_sqnr_db", "worst_sqnr_db", "cosine"}
+"""Limits that are usually waived for rounding errors."""
+
+_DERIVED = ("scores_top1_agreement", "scales", "waives_rounding")
 """Fields of a tolerance that a profile does not set."""
 
 FIGURES = tuple(field.name for field in dataclasses.fields(Tolerance) if field.name not in _DERIVED)

@@ -40,6 +40,11 @@ def test_figures_of_the_profile_count_whatever_is_lost(loss: Loss) -> None:
     assert (gate.default.sqnr_db, gate.default.top1_agreement) == (33.0, 0.9)
 
 
+def test_a_ratio_that_the_user_sets_holds_for_rounding_errors_too() -> None:
+    assert not choose_gate(make_facts(), profile("accuracy.sqnr_db=400")).default.waives_rounding
+    assert choose_gate(make_facts(), profile("accuracy.absolute=0")).default.waives_rounding
+
+
 def test_one_limit_on_elements_alone_leaves_no_room_beside_it() -> None:
     asked = profile("accuracy.relative=0.1")
     assert choose_gate(make_facts(), asked, "eight-bit").default.allow(2.0) == pytest.approx(0.2)
@@ -49,8 +54,9 @@ def test_one_limit_on_elements_alone_leaves_no_room_beside_it() -> None:
 def test_an_output_has_its_own_limits_over_those_for_all() -> None:
     name = make_facts().signature.outputs[0].name
     gate = choose_gate(make_facts(), profile("accuracy.cosine=0.9", f'accuracy.outputs."{name}".sqnr_db=60'))
-    assert gate.of(name) == replace(FLOAT, sqnr_db=60.0, low_sqnr_db=55.0, worst_sqnr_db=50.0, cosine=0.9)
-    assert gate.of("another") == gate.default == replace(FLOAT, cosine=0.9)
+    strict = replace(FLOAT, cosine=0.9, waives_rounding=False)
+    assert gate.of(name) == replace(strict, sqnr_db=60.0, low_sqnr_db=55.0, worst_sqnr_db=50.0)
+    assert gate.of("another") == gate.default == strict
     assert not choose_gate(make_facts(), profile(f'accuracy.outputs."{name}".judged=false')).of(name).judged
 
 

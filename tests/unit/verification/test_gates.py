@@ -118,6 +118,13 @@ def test_a_gate_for_loaders_names_the_limits_of_each_output() -> None:
     assert found.of("fixed").absolute == pytest.approx(0.5335, abs=1e-4)
 
 
+def test_a_ratio_that_was_asked_for_is_not_waived_for_rounding() -> None:
+    found = Comparison(samples=1, outputs=(output(max_absolute=1e-7, sqnr_db=130.0),))
+    asked = Tolerance(sqnr_db=400.0, waives_rounding=False)
+    assert [failure.figure for failure in check_gate(found, Gate(default=asked))] == ["sqnr_db"]
+    assert check_gate(found, Gate(default=dataclasses.replace(asked, waives_rounding=True))) == ()
+
+
 def test_unstable_outputs_must_only_have_their_type_and_shape() -> None:
     far = output(name="noise", max_absolute=9.0, sqnr_db=-3.0, envelope=((0.0, 9.0),))
     assert failures(far, unstable=("noise",)) == []
