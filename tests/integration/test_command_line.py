@@ -209,7 +209,7 @@ def test_strict_accepts_verified_bundles_alone(
     unchecked = bundler.run("verify", out / "random-linux-x64", "--strict").expect(8).err
     assert "cpu: not every output was checked" in unchecked
     readme = (out / "random-linux-x64" / "README.md").read_text("utf-8")
-    assert "\n- Not shown by the golden set: output 'y' could not be judged: " in readme
+    assert "\n- Not shown by the golden set: output 'noise' could not be judged: " in readme
     for command in (("build", mlp, *here, "--no-prove"), ("verify", out / "mlp-linux-x64", "--digests-only")):
         assert "--strict" in bundler.run(*command, "--strict").expect(2).err
 
