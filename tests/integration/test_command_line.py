@@ -70,6 +70,9 @@ def test_inspect_names_what_stands_in_the_way(bundler: CommandLine, tmp_path: Pa
     fits = {fit["target"]: fit["obstacles"] for fit in found["targets"]}
     assert "budget is 500 MB" in fits["raspberry-pi-4"][0]
     assert fits["linux-x64"] == []
+    text = bundler.run("inspect", models.save(models.zipmap(), tmp_path / "in")).expect(0).out
+    assert text.count("which a bundle for Java or Android cannot hold") == 1
+    assert "\n  NO    snapdragon-8g3         Snapdragon 8 Gen 3\n        as for android-arm64\n" in text
 
 
 @pytest.mark.quick
