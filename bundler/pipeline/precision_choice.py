@@ -11,10 +11,13 @@ from bundler.reporting.claims import doubt_ratio
 SAME_LATENCY_RATIO = 1.03
 """Two latencies within this ratio count as the same: then the smaller model is the better one."""
 
-MAX_SIZE_SHARE = 0.9
-"""A model that is no faster must be smaller than this share of the unchanged one to be taken instead of it."""
-
 MEGABYTE = 1_000_000
+
+MAX_SIZE_SHARE = 0.9
+LEAST_SAVING = MEGABYTE
+"""A model that is no faster is taken instead of another only if it has at most this share of its size, and at least so
+many bytes less: less is no gain that a user would notice, and costs accuracy.
+"""
 
 
 def choose_method(attempts: Sequence[Attempt]) -> str | None:
@@ -25,8 +28,12 @@ def choose_method(attempts: Sequence[Attempt]) -> str | None:
     close = _list_fastest(passed)
     smallest = min(close, key=lambda attempt: attempt.model_bytes or 0)
     original = next((attempt for attempt in close if attempt.method == NONE), smallest)
-    is_smaller = (smallest.model_bytes or 0) <= (original.model_bytes or 0) * MAX_SIZE_SHARE
-    return smallest.method if is_smaller else original.method
+    return smallest.method if _is_much_smaller(smallest, original) else original.method
+
+
+def _is_much_smaller(found: Attempt, other: Attempt) -> bool:
+    size, before = found.model_bytes or 0, other.model_bytes or 0
+    return size <= before * MAX_SIZE_SHARE and before - size >= LEAST_SAVING
 
 
 def _list_fastest(passed: Sequence[Attempt]) -> list[Attempt]:
@@ -46,7 +53,7 @@ def explain_choice(attempts: Sequence[Attempt], chosen: str) -> str:
     if chosen == NONE:
         if all(attempt.method == NONE for attempt in passed):
             return "no method meets the gate"
-        return "no method that meets the gate makes it faster, or much smaller and no slower"
+        return "no method that meets the gate makes it faster, or smaller by 10% and 1 MB and no slower"
     others = [attempt.method for attempt in _list_fastest(passed) if attempt.method != chosen]
     if others:
         names = ", ".join("the original model" if method == NONE else method for method in others)
@@ -115,8 +122,7 @@ def _keeps_float(method: str) -> bool:
 def _may_replace(found: Attempt, best: Attempt) -> bool:
     """Whether `found` is faster than `best` by more than both intervals, or smaller and not shown to be slower."""
     (low, high), (best_low, best_high) = _interval(found), _interval(best)
-    is_smaller = (found.model_bytes or 0) <= (best.model_bytes or 0) * MAX_SIZE_SHARE
-    return high < best_low or (is_smaller and low <= best_high * SAME_LATENCY_RATIO)
+    return high < best_low or (_is_much_smaller(found, best) and low <= best_high * SAME_LATENCY_RATIO)
 
 
 def _interval(attempt: Attempt) -> tuple[float, float]:

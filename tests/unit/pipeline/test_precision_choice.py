@@ -46,8 +46,15 @@ def test_a_difference_within_its_interval_counts_as_none(spread: float, rounds: 
     assert choose_method(attempts) == "none"
     assert (
         explain_choice(attempts, "none")
-        == "no method that meets the gate makes it faster, or much smaller and no slower"
+        == "no method that meets the gate makes it faster, or smaller by 10% and 1 MB and no slower"
     )
+
+
+@pytest.mark.parametrize(("megabytes", "chosen"), [(0.3, "none"), (0.19, "none"), (10, "weights-8bit")])
+def test_no_accuracy_is_given_for_a_size_that_nobody_notices(megabytes: float, chosen: str) -> None:
+    """A small model halved saves some 100 kB."""
+    original = replace(ORIGINAL, model_bytes=round(2 * megabytes * 1e6))
+    assert choose_method([original, timed("weights-8bit", 1.0, megabytes=megabytes)]) == chosen
 
 
 def test_a_difference_outside_its_interval_counts() -> None:
