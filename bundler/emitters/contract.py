@@ -111,13 +111,15 @@ class ProofRequest:
     """A finished bundle that is to be run on a device: `on` names it, as `NAME` or `NAME:SETTING` (None: the first that
     suits). `models` are the original models to time beside it, by component; `timing` is how to time it.
     `environments` are those of the build, so that a proof has the versions that its project locked; None where a bundle
-    is verified on its own. In a `sandbox`, nothing of the bundle runs outside of it.
+    is verified on its own. In a `sandbox`, nothing of the bundle runs outside of it. `digests` are those of each
+    component's original model and golden set, as `bundle.json` has them: what is run must be that.
     """
 
     bundle: Path
     cache_root: Path
     listener: Listener
     models: Mapping[str, Path] = field(default_factory=dict)
+    digests: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     on: str | None = None
     timing: Timing = USUAL
     environments: Environments | None = None

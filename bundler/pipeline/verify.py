@@ -67,7 +67,8 @@ def verify(
     result, and the proof then claims no more than `resolved`.
     """
     integrity, manifest = check_bundle(bundle, digest)
-    proofs = find_emitter(manifest.ecosystem).prove(workspace.request_proof(bundle, listener, on))
+    request = replace(workspace.request_proof(bundle, listener, on), digests=_list_digests(manifest))
+    proofs = find_emitter(manifest.ecosystem).prove(request)
     _check_named(bundle, manifest, proofs)
     failed = [proof for proof in proofs if proof.passed is False]
     if failed:
@@ -98,6 +99,15 @@ def verify(
         shortfalls=manifest.shortfalls,
         removed=integrity.removed,
     )
+
+
+def _list_digests(manifest: Manifest) -> dict[str, tuple[str, str]]:
+    """The digests of each component's original model and golden set; older bundles tell none of golden sets."""
+    golden = {
+        component.name: next((item.digest for item in component.artifacts if item.kind == "golden"), "")
+        for component in manifest.components
+    }
+    return {each.name: (each.model.digest, golden[each.name]) for each in manifest.components if golden[each.name]}
 
 
 def _check_named(bundle: Path, manifest: Manifest, proofs: Sequence[VariantProof]) -> None:

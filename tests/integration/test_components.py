@@ -15,6 +15,7 @@ import onnx.numpy_helper
 import onnx.parser
 import pytest
 
+from tests.support.altered_bundles import renew_digest
 from tests.support.command_line import ONE_PYTHON, CommandLine
 from tests.support.recurrent_models import make_frames, make_gru
 
@@ -394,6 +395,25 @@ def keep_heavy(path: Path, activation: str) -> Path:
 
 
 @pytest.mark.quick
+def test_models_that_changed_places_with_their_golden_sets_are_found(warm: CommandLine, tmp_path: Path) -> None:
+    """Each still reproduces what was recorded, under the other's name."""
+    models = [
+        f"{name}={keep_heavy(tmp_path / f'{name}.onnx', kind)}" for name, kind in (("lift", "Relu"), ("bend", "Tanh"))
+    ]
+    arguments = ("--bundle", "pair", "-t", "linux-x64", "--format", "files", "-o", tmp_path / "out", "--no-prove")
+    warm.run("build", *models, *arguments).expect(0)
+    bundle = tmp_path / "out" / "pair-linux-x64"
+    warm.run("verify", bundle).expect(0)
+    config = read(bundle / "runtime.json")
+    first, second = config["components"]
+    first["name"], second["name"] = second["name"], first["name"]
+    (bundle / "runtime.json").write_text(json.dumps(config), encoding="utf-8")
+    renew_digest(bundle, bundle / "runtime.json")
+    found = warm.run("verify", bundle).expect(8).err
+    assert "bundle.json and runtime.json do not belong together" in found
+    assert "component lift has another model or golden set in runtime.json than in bundle.json" in found
+
+
 def test_weights_that_components_have_in_common_lie_once_and_are_checked(warm: CommandLine, tmp_path: Path) -> None:
     models = [
         f"{name}={keep_heavy(tmp_path / f'{name}.onnx', kind)}" for name, kind in (("lift", "Relu"), ("bend", "Tanh"))
