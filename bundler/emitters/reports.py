@@ -1,7 +1,7 @@
 """Reads what a loader reports of its self-test, whatever its language, and holds it to the bundle.
 
-A report is one JSON document (tests/vectors/README.md has its form). A loader is the bundle's own code: nothing that it reports is
-believed where the bundle says otherwise, and a comparison that is missing is a failure.
+A report is one JSON document (tests/vectors/README.md has its form). A loader is the bundle's own code: nothing that it
+reports is believed where the bundle says otherwise, and a comparison that is missing is a failure.
 """
 
 from __future__ import annotations

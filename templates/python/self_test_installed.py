@@ -1,11 +1,16 @@
-"""Run the self-test of an installed package, then open the package as other installers would have laid its files.
+"""Run the self-test of an installed package, call its classes as an app does, and open it as other installers would
+have laid its files.
 
-self_test_installed.py PACKAGE COPY [ARGUMENT…]
+self_test_installed.py PACKAGE COPY COMPONENTS [ARGUMENT…]
 
 pip copies files, uv makes hard or symbolic links, and an image or an administrator leaves a folder that its user may
 not write to. The runtime refuses some files that are links. COPY is a folder with a copy of the package, or empty: then
-the package is copied. Prints the report of `self-test ARGUMENT…`; each variant that passed gets `installations`: how
-its files lay, and why it did not open (nothing: it did).
+the package is copied. COMPONENTS is JSON: by name, the class of each component, the names of its inputs and outputs in
+Python by their ONNX names, the digest of its model, its golden set, and its state.
+
+Prints the report of `self-test ARGUMENT…`; each variant that passed gets `calls`: why its class answers otherwise than
+the model that the self-test ran (nothing: it does not), and `installations`: how its files lay, and why it did not open
+(nothing: it did).
 """
 
 from __future__ import annotations
@@ -14,27 +19,32 @@ import contextlib
 import importlib
 import importlib.util
 import io
+import itertools
 import json
 import os
 import runpy
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+import types
+from collections.abc import Callable, Container, Iterator
 from pathlib import Path
 from typing import Any
 
 READ_ONLY = 0o555
+MOST_STEPS = 8
+"""Of a stream, that are called."""
 
 
-def main(package: str, copy: str, *arguments: str) -> int:
+def main(package: str, copy: str, components: str, *arguments: str) -> int:
     """Print the report; returns the exit code of the self-test."""
     sys.path[:] = [place for place in sys.path if place != str(Path(__file__).parent)]
     text, code = run_self_test(package, arguments)
     with contextlib.suppress(ValueError):
         report = json.loads(text)
         with contextlib.redirect_stdout(sys.stderr):
-            open_elsewhere(package, copy, [item for item in report.get("variants", ()) if is_openable(item)])
+            outcomes = [item for item in report.get("variants", ()) if is_openable(item)]
+            open_elsewhere(package, copy, outcomes, json.loads(components))
         text = json.dumps(report) + "\n"
     sys.stdout.write(text)
     return code
@@ -56,8 +66,99 @@ def is_openable(outcome: dict[str, Any]) -> bool:
     return outcome["status"] == "passed" and "prewarm_seconds" not in outcome["figures"]
 
 
-def open_elsewhere(package: str, copy: str, outcomes: list[dict[str, Any]]) -> None:
-    """Open each variant from each installation that can be made here, and note the result in `outcomes`."""
+def call(module: Any, kind: Any, model: Any, name: str, about: dict[str, Any]) -> str:
+    """Why the class answers otherwise than its model; nothing where it does not."""
+    try:
+        return check_calls(module, kind, model, name, about)
+    except Exception as error:  # noqa: BLE001 - as in `open_variant`
+        return explain(error)
+
+
+def check_calls(module: Any, kind: Any, model: Any, name: str, about: dict[str, Any]) -> str:
+    """Whether the class opens its own component, and its methods take and give values by their own names."""
+    if model._component.data["model_digest"] != about["model_digest"]:  # noqa: SLF001 - the loader says what it runs
+        return f"{about['class']} opens another model"
+    if hasattr(module, "Bundle"):
+        with module.Bundle.open(only=name, lazy=True) as bundle:
+            if type(getattr(bundle, name)) is not kind:
+                return f"Bundle.{name} is another component"
+    samples = list(itertools.islice(read_golden(module, about), MOST_STEPS))
+    if about["state"] and not about["unstable"]:
+        return check_stream(model, samples, about)
+    outputs = run_directly(model, samples[0].inputs, about)
+    return find_difference(model.run(**name_inputs(samples[0].inputs, about)), outputs, about, "run")
+
+
+def check_stream(model: Any, samples: list[Any], about: dict[str, Any]) -> str:
+    """Whether streams answer as the model with its state passed by hand: two at once, after a reset, and restored."""
+    steps: list[dict[str, Any]] = []
+    held: dict[str, Any] = {}
+    for sample in samples:
+        steps.append(run_directly(model, {**sample.inputs, **held}, about))
+        held = {taken: steps[-1][given] for taken, given in about["state"].items()}
+    inputs = [name_inputs(sample.inputs, about, without=about["state"]) for sample in samples]
+    saved: dict[str, Any] = {}
+    with model.stream() as first, model.stream() as second:
+        for place, (given, wanted) in enumerate(zip(inputs, steps, strict=True)):
+            if place == len(inputs) // 2:
+                saved = first.state
+            found = find_difference(first.run(**given), wanted, about, f"step {place + 1} of a stream")
+            if not found and place == min(1, len(inputs) - 1):  # the first stream has left its initial state
+                found = find_difference(second.run(**inputs[0]), steps[0], about, "a second stream's first step")
+            if found:
+                return found
+        first.state = saved
+        place = len(inputs) // 2
+        found = find_difference(first.run(**inputs[place]), steps[place], about, "a step after its state was restored")
+        first.reset()
+        return found or find_difference(first.run(**inputs[0]), steps[0], about, "the first step after a reset")
+
+
+def read_golden(module: Any, about: dict[str, Any]) -> Iterator[Any]:
+    """The recorded samples of the component that the bundle says it is, whatever the class opens."""
+    golden = importlib.import_module(f"{module.__name__}._loader.golden")
+    payload = str(Path(str(module.__file__)).parent / "payload")
+    place = types.SimpleNamespace(payload=payload, golden=about["golden"], golden_digest=about["golden_digest"])
+    return iter(golden.GoldenSet(place))
+
+
+def run_directly(model: Any, inputs: dict[str, Any], about: dict[str, Any]) -> dict[str, Any]:
+    """The outputs by ONNX name, of what the self-test called."""
+    results = model._run(tuple(inputs.get(name) for name in about["inputs"]))  # noqa: SLF001 - as the loader's own test
+    return dict(zip(about["outputs"], results, strict=True))
+
+
+def name_inputs(inputs: dict[str, Any], about: dict[str, Any], without: Container[str] = ()) -> dict[str, Any]:
+    """The values as an app gives them: by their Python names."""
+    names = about["inputs"].items()
+    return {python: inputs[name] for name, python in names if name not in without and inputs.get(name) is not None}
+
+
+def find_difference(found: Any, wanted: dict[str, Any], about: dict[str, Any], what: str) -> str:
+    """The first output that differs, by its Python name or its ONNX name; nothing where none does."""
+    states = set(about["state"].values())
+    for name, python in about["outputs"].items():
+        if name in states or name in about["unstable"]:
+            continue
+        for value in (getattr(found, python), found[name]):
+            if not is_alike(value, wanted[name]):
+                return f"{about['class']}: {what} gives another {python} than the model"
+    return ""
+
+
+def is_alike(found: Any, wanted: Any) -> bool:
+    """Equal, but for the rounding of threads that share the work otherwise."""
+    numpy = importlib.import_module("numpy")
+    if not isinstance(wanted, numpy.ndarray) or wanted.dtype.kind not in "fc":
+        return numpy.array_equal(found, wanted) if isinstance(wanted, numpy.ndarray) else found == wanted
+    size = float(numpy.nanmax(numpy.abs(wanted), initial=0.0, where=numpy.isfinite(wanted)))
+    return found.shape == wanted.shape and numpy.allclose(found, wanted, rtol=1e-4, atol=1e-5 * size, equal_nan=True)
+
+
+def open_elsewhere(package: str, copy: str, outcomes: list[dict[str, Any]], components: dict[str, Any]) -> None:
+    """Open each variant from each installation that can be made here, call it where it is opened first, and note the
+    results in `outcomes`.
+    """
     found = importlib.util.find_spec(package)
     if not outcomes or found is None or not found.submodule_search_locations:
         return
@@ -68,7 +169,10 @@ def open_elsewhere(package: str, copy: str, outcomes: list[dict[str, Any]]) -> N
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as scratch:
         for how, folder in lay_files(source, own, copy, Path(scratch)):
             for outcome in outcomes:
-                outcome["installations"][how] = open_variant(package, folder, outcome)
+                outcome["installations"][how] = open_variant(package, folder, outcome, components)
+    for outcome in outcomes:
+        if "calls" not in outcome:  # this system makes none of them
+            open_variant(package, source.parent, outcome, components)
 
 
 def lay_files(source: Path, own: str, copy: str, scratch: Path) -> Iterator[tuple[str, Path]]:
@@ -105,22 +209,29 @@ def list_files(folder: Path) -> list[Path]:
     return [path for path in folder.rglob("*") if path.is_file() and path.parent.name != "__pycache__"]
 
 
-def open_variant(package: str, folder: Path, outcome: dict[str, Any]) -> str:
-    """Why the variant does not open from `folder`; nothing where it does."""
+def open_variant(package: str, folder: Path, outcome: dict[str, Any], components: dict[str, Any]) -> str:
+    """Why the variant does not open from `folder`; nothing where it does. The first time, it is called as well."""
     sys.modules.pop(package, None)  # its loader stays: it reads what lies beside the module that is imported again
     before = list_files(folder / package)  # the mode of a folder does not keep an administrator out
     sys.path.insert(0, str(folder))
     importlib.invalidate_caches()
     try:
         module = importlib.import_module(package)
-        models = module.Bundle.models if hasattr(module, "Bundle") else (module.Model,)
-        named = {model.pins.component: model for model in models}
-        named.get(outcome.get("component", ""), models[0])(outcome["variant"], device_copy=False)
+        about = components[outcome["component"]]
+        kind = getattr(module, about["class"])
+        with kind(outcome["variant"], device_copy=False) as model:
+            if "calls" not in outcome:
+                outcome["calls"] = call(module, kind, model, outcome["component"], about)
     except Exception as error:  # noqa: BLE001 - the bundle's own code may raise anything
-        return f"{error} ({why})" if (why := getattr(error, "why", "")) else f"{type(error).__name__}: {error}"
+        return explain(error)
     finally:
         sys.path.remove(str(folder))
     return "" if list_files(folder / package) == before else "it writes into its own folder"
+
+
+def explain(error: Exception) -> str:
+    """An error of the bundle's code, as one line."""
+    return f"{error} ({why})" if (why := getattr(error, "why", "")) else f"{type(error).__name__}: {error}"
 
 
 if __name__ == "__main__":

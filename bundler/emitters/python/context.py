@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import bundler
 from bundler.emitters.contract import EmitRequest
@@ -190,10 +191,35 @@ def _list_exports(components: tuple[ComponentContext, ...]) -> tuple[str, ...]:
     return tuple(sorted((*bundle, "BundleError", *_EXPORTS, "LoadReport", "SelfTestError", *classes)))
 
 
+def describe_classes(config: RuntimeConfig) -> dict[str, dict[str, Any]]:
+    """By component, what the classes that an app imports must be: what verification calls, whatever they are."""
+    return {
+        component.name: {
+            "class": classes[0],
+            "model_digest": component.model_digest,
+            "golden": component.golden,
+            "golden_digest": component.golden_digest,
+            "inputs": _name_ports(component.signature.inputs, "input", RESERVED_INPUTS | set(classes)),
+            "outputs": _name_ports(component.signature.outputs, "output", RESERVED_OUTPUTS),
+            "unstable": list(component.unstable_outputs),
+            "state": {link.input: link.output for link in component.state},
+        }
+        for component, classes in zip(config.components, _name_classes(config), strict=True)
+    }
+
+
+def _name_classes(config: RuntimeConfig) -> tuple[tuple[str, str], ...]:
+    return (("Model", "Outputs"),) if config.sole else name_classes([component.name for component in config.components])
+
+
+def _name_ports(ports: tuple[Port, ...], stem: str, reserved: frozenset[str]) -> dict[str, str]:
+    names = [port.name for port in ports]
+    return dict(zip(names, make_identifiers(names, stem, reserved), strict=True))
+
+
 def _make_components(request: EmitRequest, title: str) -> tuple[ComponentContext, ...]:
     config = request.config
-    names = [component.name for component in config.components]
-    classes = (("Model", "Outputs"),) if config.sole else name_classes(names)
+    classes = _name_classes(config)
     if not config.sole:
         _check_streams(config, classes)
     return tuple(
@@ -294,8 +320,8 @@ def name_wheel(names: PackageNames, version: str, platform: str) -> str:
 
 
 def _make_ports(ports: tuple[Port, ...], stem: str, reserved: frozenset[str]) -> tuple[PortContext, ...]:
-    names = make_identifiers([port.name for port in ports], stem, reserved)
-    return tuple(_make_port(port, name, is_input=stem == "input") for port, name in zip(ports, names, strict=True))
+    names = _name_ports(ports, stem, reserved)
+    return tuple(_make_port(port, names[port.name], is_input=stem == "input") for port in ports)
 
 
 def _make_port(port: Port, python_name: str, *, is_input: bool) -> PortContext:

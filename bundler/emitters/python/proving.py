@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 from bundler.devices.registry import open_device
 from bundler.emitters.contract import ProofRequest, VariantProof
 from bundler.emitters.proofs import leave_unproven, make_opening, make_unproven
+from bundler.emitters.python.context import describe_classes
 from bundler.emitters.python.launching import Launch, open_launch, start, state_need
 from bundler.emitters.python.layout import WHEELS, Layout, read_layout
 from bundler.emitters.python.wheelhouse import check_locked
@@ -50,7 +52,7 @@ def _start_self_test(layout: Layout, launch: Launch) -> Ending:
         return start(launch, ("self-test", *_OPTIONS))
     program = launch.device.put(data_root("templates") / "python" / "self_test_installed.py")
     copy = "" if layout.artifact else str(layout.root)
-    command = (*launch.command[:-2], program, layout.package, copy)
+    command = (*launch.command[:-2], program, layout.package, copy, json.dumps(describe_classes(layout.config)))
     return start(replace(launch, command=command), _OPTIONS)
 
 
@@ -62,6 +64,7 @@ def _make_proof(
         return make_unproven(component.name, variant.name, found.reason, passed=found.passed)
     installations = _read_installations(found.told)
     refusals = "; ".join(f"not opened from {how}: {why}" for how, why in installations.items() if why)
+    refusals = str(found.told.get("calls") or "") or refusals
     facts = launch.device.facts
     return VariantProof(
         component=component.name,

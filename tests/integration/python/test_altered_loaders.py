@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
+from onnx import ModelProto, helper
 
 from bundler.devices.local import LocalDevice, see_facts
 from bundler.emitters.python import launching
@@ -12,9 +15,13 @@ from bundler.emitters.python.launching import Launch
 from bundler.emitters.python.layout import read_layout
 from bundler.emitters.python.proving import run_self_test
 from bundler.model.proof import VariantProof
-from tests.integration.python.packages import Package
+from bundler.model.state import StateLink
+from tests.integration.python.packages import Package, write_package
+from tests.support import models
+from tests.support.bundles import combine_requests, make_request
+from tests.support.recurrent_models import make_gru
 
-OUTCOMES, RESULT, CODE = "proving.py", "golden.py", "cli.py"
+OUTCOMES, CODE = "_loader/proving.py", "_loader/cli.py"
 
 _PRINT = '        _print_json({**_describe_host(models[0]), "variants": outcomes})\n'
 _REPORTED = "outputs=[figures.to_json(judged=figures.name not in result.unjudged) for figures in result.outputs],"
@@ -43,7 +50,6 @@ LIES = {
         'outputs=[{**figures.to_json(), "equal": False, "mismatch": "NaN"} for figures in result.outputs],',
         "NaN",
     ),
-    "one sample of many": (RESULT, "    for sample in golden:\n", "    for sample in [next(iter(golden))]:\n", ""),
     "one sample of many, and says so": (OUTCOMES, "samples=result.samples", "samples=1", "compared 1 of"),
     "a crash after its report": (CODE, _EXIT, f"    sys.stdout.flush(); os.kill(os.getpid(), 11)\n{_EXIT}", "SIGSEGV"),
     "exit code 139": (CODE, _EXIT, f"    sys.stdout.flush(); os._exit(139)\n{_EXIT}", "exited with code 139"),
@@ -67,15 +73,55 @@ LIES = {
 }
 
 
+_STREAMS = "_loader/streams.py"
+_FILL = "        self._fill(self._initial)\n"
+_STORE = '            return wrap(value.copy(), port.element_type or "")\n'
+FAULTS = {
+    "a negated output": (
+        "__init__.py",
+        "StreamOutputs._make(self._run((x,)))",
+        "StreamOutputs._make(-value for value in self._run((x,)))",
+        "step 1 of a stream gives another scores than the model",
+    ),
+    "begun again at each step": (_STREAMS, "            self._current ^= 1\n", "", "step 2 of a stream"),
+    "other initial values": (_STREAMS, _FILL, "        self._fill([one + 1 for one in self._initial])\n", "step 1 of"),
+    "a reset that does nothing": (
+        _STREAMS,
+        "        self._write(self._initial)\n",
+        "        return\n",
+        "the first step after a reset",
+    ),
+    "a restore that does nothing": (
+        _STREAMS,
+        "        ports = [port for _, port in self._links]\n        values",
+        "        return\n        ports = [port for _, port in self._links]\n        values",
+        "a step after its state was restored",
+    ),
+    "a leak into another stream": (
+        _STREAMS,
+        "        self._bindings = [self._bind(0), self._bind(1)]\n",
+        (
+            '        self._buffers = globals().setdefault("_KEPT", self._buffers)\n'
+            "        self._bindings = [self._bind(0), self._bind(1)]\n"
+        ),
+        "a second stream's first step",
+    ),
+}
+
+
 def verify(package: Package) -> VariantProof:
+    (proof,) = verify_all(package)
+    return proof
+
+
+def verify_all(package: Package) -> tuple[VariantProof, ...]:
     layout = read_layout(package.root)
     launch = Launch(
         device=LocalDevice(facts=see_facts()),
         command=(sys.executable, "-m", package.name),
         environment={"PYTHONPATH": str(package.root), "XDG_CACHE_HOME": str(package.cache)},
     )
-    (proof,) = run_self_test(layout, launch)
-    return proof
+    return run_self_test(layout, launch)
 
 
 def test_an_honest_loader_is_believed(package: Package) -> None:
@@ -86,10 +132,68 @@ def test_an_honest_loader_is_believed(package: Package) -> None:
 def test_a_lie_is_found(package: Package, lie: str, monkeypatch: pytest.MonkeyPatch) -> None:
     file, old, new, reason = LIES[lie]
     monkeypatch.setattr(launching, "TIME_LIMIT", 5.0 if lie == "never ends" else 60.0)
-    loader = package.root / package.name / "_loader" / file
-    text = loader.read_text("utf-8")
-    assert text.count(old) == 1
-    loader.write_text(text.replace(old, new), "utf-8")
+    alter(package, file, old, new)
     proof = verify(package)
-    assert proof.passed is False, lie
+    assert proof.passed is False
     assert reason in proof.reason
+
+
+def alter(package: Package, file: str, old: str, new: str) -> None:
+    path = package.root / package.name / file
+    text = path.read_text("utf-8")
+    assert text.count(old) == 1
+    path.write_text(text.replace(old, new), "utf-8")
+
+
+@pytest.fixture
+def stream(bundle_of: Callable[..., Package]) -> Package:
+    return bundle_of(make_gru(), state=(StateLink(input="h0", output="hn"),))
+
+
+def test_honest_streams_are_believed(stream: Package) -> None:
+    assert verify(stream).passed is True
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_fault_of_streams_is_found(stream: Package, fault: str) -> None:
+    file, old, new, reason = FAULTS[fault]
+    alter(stream, file, old, new)
+    proof = verify(stream)
+    assert proof.passed is False
+    assert reason in proof.reason
+
+
+def two_inputs() -> ModelProto:
+    nodes = [helper.make_node("Sub", ["a", "b"], ["y"]), helper.make_node("Mul", ["a", "b"], ["z"])]
+    ports = [[models.value(name, ["n", 3]) for name in names] for names in ("ab", "yz")]
+    return models.make_model(nodes, *ports)
+
+
+_RUN = "return Outputs._make(self._run(values))"
+
+
+@pytest.mark.parametrize("other", ["(b, a))", "(a, a))", "values)[::-1]"], ids=["exchanged", "one twice", "outputs"])
+def test_a_class_that_takes_or_gives_values_by_other_names_is_found(
+    bundle_of: Callable[..., Package], other: str
+) -> None:
+    package = bundle_of(two_inputs())
+    alter(package, "__init__.py", _RUN, _RUN.replace("values)", other))
+    proof = verify(package)
+    assert (proof.passed, proof.reason) == (False, "Model: run gives another y than the model")
+
+
+def test_a_class_of_another_component_is_found(tmp_path: Path) -> None:
+    made = {"first": models.mlp(hidden=16), "second": models.mlp(hidden=9)}
+    parts = {name: make_request(model, tmp_path / name) for name, model in made.items()}
+    package = write_package(combine_requests(parts), tmp_path)
+    assert [proof.passed for proof in verify_all(package)] == [True, True]
+    alter(package, "__init__.py", "models = (First, Second)", "models = (First, First)")
+    assert "twice" in verify_all(package)[0].reason
+    alter(
+        package,
+        "__init__.py",
+        "models = (First, First)",
+        "models = (First, Second)\n    first = property(lambda _: Second())",
+    )
+    first, second = verify_all(package)
+    assert (first.reason, second.passed) == ("Bundle.first is another component", True)
