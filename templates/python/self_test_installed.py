@@ -149,6 +149,8 @@ def find_difference(found: Any, wanted: dict[str, Any], about: dict[str, Any], w
 def is_alike(found: Any, wanted: Any) -> bool:
     """Equal, but for the rounding of threads that share the work otherwise."""
     numpy = importlib.import_module("numpy")
+    if isinstance(wanted, list):
+        return len(found) == len(wanted) and all(map(is_alike, found, wanted))
     if not isinstance(wanted, numpy.ndarray) or wanted.dtype.kind not in "fc":
         return numpy.array_equal(found, wanted) if isinstance(wanted, numpy.ndarray) else found == wanted
     size = float(numpy.nanmax(numpy.abs(wanted), initial=0.0, where=numpy.isfinite(wanted)))

@@ -128,6 +128,17 @@ def test_an_honest_loader_is_believed(package: Package) -> None:
     assert verify(package).passed is True
 
 
+@pytest.mark.parametrize(
+    "make",
+    [
+        *(models.sequence_output, models.optional_output, models.zipmap, models.strings, models.random_model),
+        *(models.choosing, models.nan_output, models.overridable, models.bfloat16_model),
+    ],
+)
+def test_values_of_any_type_are_called_for(bundle_of: Callable[..., Package], make: Callable[[], ModelProto]) -> None:
+    assert verify(bundle_of(make())).passed is True
+
+
 @pytest.mark.parametrize("lie", LIES)
 def test_a_lie_is_found(package: Package, lie: str, monkeypatch: pytest.MonkeyPatch) -> None:
     file, old, new, reason = LIES[lie]
