@@ -152,8 +152,8 @@ class Subject:
 
     @property
     def names(self) -> list[str]:
-        """All inputs in the order of `plain`."""
-        return list(self.config.inputs)
+        """All inputs in the order of `plain`; Optimum names past keys and values among the others."""
+        return [*self.plain.names, *(name for name in self.config.inputs if name not in self.plain.names)]
 
     def make_inputs(self, sizes: Mapping[str, int]) -> tuple[torch.Tensor, ...]:
         """Seeded inputs in the order of `plain`."""
@@ -227,7 +227,8 @@ def measure(case: Case, folder: Path, minilm: Path) -> dict[str, Any]:
             rows[name] = {"seconds": seconds, **describe(target)}
             session = onnxruntime.InferenceSession(target, providers=["CPUExecutionProvider"])
             rows[name] |= compare(subject, session)
-            sessions[name] = (session, feeds(session, subject.names, subject.make_inputs({})))
+            if isinstance(rows[name]["traced"], float):
+                sessions[name] = (session, feeds(session, subject.names, subject.make_inputs({})))
         except Exception as error:  # noqa: BLE001 - the libraries raise anything; the table says it
             cause = error.__cause__ or error
             text = f"{type(cause).__name__}: {str(cause).strip()}".replace("\n", " ")

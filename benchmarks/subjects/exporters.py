@@ -54,7 +54,8 @@ def _row(model: str, exporter: str, one: dict[str, Any]) -> Row:
     shown = (f"{one['seconds']:.1f} s", str(one["opset"]), str(one["dynamic"]), f"{one['bytes'] / 1e6:.1f} MB")
     if "error" in one:
         return (model, exporter, *shown, str(one["nodes"]), f"fails: {_shorten(one['error'])}", "", "")
-    found = (_show(one["traced"]), _show(one["others"]), f"{one['milliseconds']:.2f} ms")
+    run = f"{one['milliseconds']:.2f} ms" if "milliseconds" in one else ""
+    found = (_show(one["traced"]), _show(one["others"]), run)
     return (model, exporter, *shown, str(one["nodes"]), *found)
 
 
