@@ -8,7 +8,7 @@ import math
 from collections.abc import Iterator
 from typing import Final
 
-from onnx import ModelProto, NodeProto
+from onnx import ModelProto, NodeProto, TensorProto
 
 from bundler.onnxkit.value_flow import ValueFlow, read_flow
 
@@ -25,6 +25,20 @@ def compared_constants(model: ModelProto, names: tuple[str, ...]) -> dict[str, t
     flow = read_flow(model)
     found = {name: tuple(dict.fromkeys(_values(name, flow)))[:_MAX_VALUES] for name in names}
     return {name: values for name, values in found.items() if values}
+
+
+def find_masks(model: ModelProto, names: tuple[str, ...]) -> frozenset[str]:
+    """The inputs that the graph takes for masks, whatever they are called: it computes 1 - x, or makes truths of them.
+    An exporter without names calls a mask `onnx::Unsqueeze_1`.
+    """
+    flow = read_flow(model)
+    return frozenset(name for name in names if any(_is_of_mask(*use, flow) for use in flow.uses(name)))
+
+
+def _is_of_mask(node: NodeProto, position: int, flow: ValueFlow) -> bool:
+    if node.op_type == "Cast":
+        return any(item.name == "to" and item.i == TensorProto.BOOL for item in node.attribute)
+    return node.op_type == "Sub" and position == 1 and flow.number(node.input[0]) == 1
 
 
 def _values(start: str, flow: ValueFlow) -> Iterator[int]:

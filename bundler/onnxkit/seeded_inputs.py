@@ -51,13 +51,15 @@ omit the constants that the model compares with."""
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ValueHints:
     """What the graph implies for the values of an input: for integers an upper bound, or constants that they are
-    compared with; for the columns of tables the thresholds of trees; for texts the words that the model knows.
+    compared with, or that they are `masks`; for the columns of tables the thresholds of trees; for texts the words that
+    the model knows.
     """
 
     bounds: Mapping[str, int] = field(default_factory=dict)
     compared: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     thresholds: Mapping[str, Thresholds] = field(default_factory=dict)
     words: Mapping[str, Words] = field(default_factory=dict)
+    masks: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -153,6 +155,8 @@ class _Drawing:
             known = self._maker.hints.words.get(port)
             return texts if known is None else draw_words(texts, known, self._generator)
         used = find_mask(port, name)
+        if used is None and "int" in name and port in self._maker.hints.masks:
+            used = True
         if used is not None:
             return self._mask(shape, inverted=not used).astype(element.dtype)
         if name == "bool":

@@ -16,7 +16,7 @@ from bundler.model.golden_inputs import TriedDimension
 from bundler.model.shapes import SizeRange
 from bundler.model.signature import Signature
 from bundler.model.stage import Report
-from bundler.onnxkit.compared_constants import compared_constants
+from bundler.onnxkit.compared_constants import compared_constants, find_masks
 from bundler.onnxkit.digests import digest_each
 from bundler.onnxkit.elements import element_of_array, storage_bytes
 from bundler.onnxkit.index_bounds import index_bounds
@@ -96,6 +96,7 @@ class SeededModel:
         return ValueHints(
             bounds=index_bounds(self.structure, names),
             compared=compared_constants(self.structure, names),
+            masks=find_masks(self.structure, names),
             thresholds=tree_thresholds(self.structure, names),
             words=known_words(self.structure, names),
         )

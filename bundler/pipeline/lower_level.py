@@ -19,6 +19,11 @@ from bundler.stages.optimize.spec import SPEC as OPTIMIZE
 _LOWER: Final = "basic"
 _REASON: Final = "at level extended, the runtime fuses operators and rounds in other places, and the gate fails"
 
+_COST: Final = (
+    "; a quantised model then computes in floating point between its rounded values and may be several times slower: "
+    "with real samples (--samples) or a wider gate it may keep its int8 operators"
+)
+
 
 def lower_level(
     prepared: Prepared, outcomes: dict[str, StepOutcome], workspace: Workspace, reporter: Reporter
@@ -34,7 +39,8 @@ def lower_level(
     tried = workspace.executor.execute(lowered.plan.steps, lowered.sources, reporter)
     if judge_plan(lowered.plan, lowered.profile, tried):
         return prepared, outcomes
-    reporter.warn(f"optimised at level {_LOWER}: {_REASON} ({broken[0].lines[0]})")
+    cost = _COST if prepared.facts.quantized else ""
+    reporter.warn(f"optimised at level {_LOWER}: {_REASON} ({broken[0].lines[0]}){cost}")
     return lowered, tried
 
 

@@ -61,13 +61,11 @@ def _choose_web_format(facts: ModelFacts, profile: TargetProfile) -> Choice:
 
 
 def _choose_web_opening(level: Choice, *, on_device: bool) -> Choice:
-    """The optimisation that remains for the browser."""
-    if level.choice == "extended":
-        reason = "fully optimised ahead of time"
+    """The optimisation that remains for the browser: it must not fuse what a lower level leaves apart."""
+    if level.choice == "extended" or (level.choice == "basic" and not on_device):
+        reason = "optimised ahead of time, as far as the level allows"
         decision = Decision(subject="optimisation in the browser", choice="none", reason=reason)
         return Choice(session={"graph_optimization_level": DISABLE_ALL}, decision=decision)
-    reason = (
-        "the device chooses its own layout and fusions" if on_device else "only basic optimisations ran ahead of time"
-    )
+    reason = "the device chooses its own layout and fusions" if on_device else "not optimised ahead of time"
     decision = Decision(subject="optimisation in the browser", choice="all", reason=reason)
     return Choice(session={"graph_optimization_level": ENABLE_ALL}, decision=decision)

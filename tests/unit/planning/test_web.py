@@ -6,7 +6,7 @@ from bundler.model.errors import UsageError
 from bundler.model.plan import BuildPlan
 from bundler.planning.data import DataRequest
 from bundler.planning.plan import step_environments
-from bundler.planning.rules import ENABLE_ALL, find_obstacles
+from bundler.planning.rules import DISABLE_ALL, ENABLE_ALL, find_obstacles
 from bundler.profiles.resolve import resolve_target
 from tests.support.facts import make_facts
 from tests.support.plans import plan_for
@@ -46,6 +46,14 @@ def test_optimisation_for_a_device_is_limited_to_portable_operators() -> None:
     assert reported["level of webgpu"] == "basic"
     assert reported["level of wasm"] == "extended"
     assert reported["format"] == "onnx"
+
+
+@pytest.mark.parametrize(
+    ("level", "remains"), [("basic", DISABLE_ALL), ("extended", DISABLE_ALL), ("none", ENABLE_ALL)]
+)
+def test_a_browser_does_not_fuse_what_the_level_leaves_apart(level: str, remains: str) -> None:
+    _, wasm = plan("web-webgpu", f"optimization.level={level}").variants
+    assert wasm.session["graph_optimization_level"] == remains
 
 
 def test_outputs_stay_on_the_device_when_the_profile_asks_for_it() -> None:
