@@ -101,6 +101,8 @@ def _compile_options(compilation: Compilation, variant: Variant, system: str) ->
         own["platform"] = system
     if compiler.ranges:
         own["profiles"] = _read_ranges(compiler, compilation.options)
+    if compiler.wide_casts:
+        own["wide_casts"] = True
     if compiler.through_plugin:
         _, select = split_options(known, variant.providers[0].options)
         own |= {"library": plugin_module(known), "options": dict(compilation.options), "select": select}

@@ -131,7 +131,8 @@ class Compiler:
     only, which the stage receives. `check` finds incompatible settings. `toolkit` is set where the device's libraries
     refuse what a newer compiler wrote. A compiler that takes a second model, the input `partner`, and writes one file
     of both, has in `shared_config` the session configuration with which their sessions take it from each other.
-    `name_devices` gives the names that systems tell of the devices with the compiler's own.
+    `name_devices` gives the names that systems tell of the devices with the compiler's own. For a compiler that takes
+    uint8 for truth values, casts to floating point are `wide_casts`: through int32.
     """
 
     stage: str
@@ -148,6 +149,7 @@ class Compiler:
     check: Check | None = None
     toolkit: Toolkit | None = None
     shared_config: Mapping[str, str] = field(default_factory=dict)
+    wide_casts: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

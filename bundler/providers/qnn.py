@@ -325,6 +325,7 @@ PROVIDER = ProviderKnowledge(
         validation_options=_choose_validation_options,
         name_devices=name_parts,
         toolkit=QAIRT,
+        wide_casts=True,  # measured: Cast gives 1 for each byte but zero (onnxruntime-qnn 2.6.0)
         # ONNX Runtime's documentation, EP Context Design, "EPContext with Weight Sharing"; its own tests of QNN set it
         # for both sessions when they run such models.
         shared_config={"ep.share_ep_contexts": "1"},

@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
+import onnx
 from onnx import ModelProto
 
 from bundler.model.codec import decode
@@ -22,6 +23,7 @@ from bundler.onnxkit.plugins import is_fresh
 from bundler.onnxkit.signatures import model_signature
 from bundler.onnxkit.structure import count_operators, external_names, qualified_name, read_structure
 from bundler.stages.compile_context.apart import NOTHING_ASSIGNED, start_compiler
+from bundler.stages.compile_context.byte_casts import widen_byte_casts
 from bundler.stages.compile_context.captures import has_subgraphs, write_with_own_weights
 from bundler.stages.compile_context.compiling import Job, NothingAssignedError, compile_models
 from bundler.stages.compile_context.finishing import (
@@ -32,6 +34,7 @@ from bundler.stages.compile_context.finishing import (
     write_canonical,
 )
 from bundler.stages.compile_context.spec import Options
+from bundler.support.text import count_things
 
 ENTRY: Final = "model.onnx"
 PARTNER: Final = "partner.onnx"
@@ -56,6 +59,7 @@ def run(request: StageRequest, report: Report) -> StageResult:
     report(0.0, "compiling")
     with tempfile.TemporaryDirectory(dir=request.output) as scratch:
         folder = _stand(models, Path(scratch))
+        widened = sum(_widen(folder / _place(index)) for index in range(len(models))) if options.wide_casts else 0
         _compile(models, options, folder)
         report(0.9, "checking")
         compiled = [
@@ -68,7 +72,7 @@ def run(request: StageRequest, report: Report) -> StageResult:
     written = sum(path.stat().st_size for path in request.output.iterdir())
     facts = [_check_placement(model, item, options, written) for model, item in zip(models, compiled, strict=True)]
     partner = {"partner": facts[1]} if len(facts) > 1 else {}
-    return StageResult(facts={**facts[0], **partner}, entry=ENTRY, notes=_notes(facts[0]))
+    return StageResult(facts={**facts[0], **partner}, entry=ENTRY, notes=(*_notes(facts[0]), *_note_casts(widened)))
 
 
 def _open(request: StageRequest, role: str, name: str) -> _Model:
@@ -111,6 +115,21 @@ def _stand(models: list[_Model], scratch: Path) -> Path:
             (place.parent / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(model.source.parent / name, place.parent / name)
     return scratch
+
+
+def _widen(place: Path) -> int:
+    model = onnx.load(place, load_external_data=False)
+    count = widen_byte_casts(model)
+    if count:
+        place.write_bytes(model.SerializeToString(deterministic=True))
+    return count
+
+
+def _note_casts(count: int) -> tuple[Note, ...]:
+    if not count:
+        return ()
+    text = f"{count_things(count, 'cast')} from uint8 to floating point made through int32"
+    return (Note(text=f"{text}: the compiler would take the bytes for truth values"),)
 
 
 def _place(index: int) -> str:

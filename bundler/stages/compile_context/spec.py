@@ -41,7 +41,8 @@ class Options:
     `device_options` are the keys of `options` that select the device to compile for, its name first (lists are
     separated by commas): the compiler's statement must agree with each given one, or else the result must contain, for
     each item of the value, the text that `records` has for the key. (onnxruntime-qnn 2.6.0 compiles for architecture 79
-    and states 0, because it has no name for it.)
+    and states 0, because it has no name for it.) With `wide_casts`, casts from uint8 to floating point go through
+    int32: the compiler would take the bytes for truth values.
     """
 
     provider: str
@@ -52,3 +53,4 @@ class Options:
     partial: bool = True
     device_options: tuple[str, ...] = ("soc_model", "htp_arch")
     records: Mapping[str, str] = field(default_factory=lambda: {"htp_arch": ";arch={};"})
+    wide_casts: bool = False

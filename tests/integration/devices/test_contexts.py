@@ -230,6 +230,20 @@ def test_dynamic_dimensions_are_named_with_what_to_do(tmp_path: Path, run: Stage
     assert caught.value.details == ("image has the dimension batch",)
 
 
+def test_bytes_of_a_picture_are_numbers_on_the_device(tmp_path: Path, run: StageRunner) -> None:
+    """QNN has one type for bytes and truth values."""
+    nodes = [
+        helper.make_node("Cast", ["x"], ["numbers"], to=onnx.TensorProto.FLOAT),
+        helper.make_node("Mul", ["numbers", "half"], ["y"]),
+    ]
+    ports = [models.value("x", [1, 8, 8, 3], onnx.TensorProto.UINT8)], [models.value("y", [1, 8, 8, 3])]
+    constant = (models.tensor("half", np.array(0.5, np.float32)),)
+    source = models.save(models.make_model(nodes, *ports, constant), tmp_path / "picture")
+    outcome = compile_for(run, source, SM8650 | HALF, wide_casts=True)
+    assert "1 cast from uint8 to floating point made through int32" in outcome.notes[0].text
+    assert worst_sqnr(compare_on(run, outcome.path, record(source, tmp_path / "golden"), SM8650 | HALF)) > 60
+
+
 def test_a_device_that_the_compiler_does_not_know_is_an_error(run: StageRunner, small: Path) -> None:
     with pytest.raises(StageError, match="no node can be assigned to") as caught:
         compile_for(run, small, SM8650 | HALF | {"soc_model": "9999"})

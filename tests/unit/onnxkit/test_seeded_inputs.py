@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from onnx import TensorProto, helper
 
 from bundler.model.free_dimensions import Sizes, assign_sizes, free_dimensions
 from bundler.model.signature import Port, Signature, ValueType
-from bundler.onnxkit.compared_constants import compared_constants
+from bundler.onnxkit.compared_constants import compared_constants, find_masks
 from bundler.onnxkit.digests import digest_values
 from bundler.onnxkit.equality import same_value
 from bundler.onnxkit.fitting import sample_problems
@@ -81,6 +82,24 @@ def test_a_sample_rate_is_one_that_the_model_compares_with() -> None:
     assert compared == {"sr": (16000, 8000)}
     rates = [int(value) for value in eight(make(tensor_port("sr", "int64"), compared=compared), "sr")]
     assert rates == [16000, 16000, 8000, 8000] * 2
+
+
+def test_a_mask_is_known_by_its_use_where_it_has_no_name() -> None:
+    nodes = [
+        helper.make_node("Unsqueeze", ["onnx::Unsqueeze_1", "axis"], ["wide"]),
+        helper.make_node("Cast", ["wide"], ["number"], to=TensorProto.FLOAT),
+        helper.make_node("Sub", ["one", "number"], ["hidden"]),
+        helper.make_node("Cast", ["flags"], ["truths"], to=TensorProto.BOOL),
+        helper.make_node("Sub", ["ids", "one_id"], ["fewer"]),
+    ]
+    numbers = {"axis": np.array([1]), "one": np.array(1, np.float32), "one_id": np.array(1)}
+    constants = tuple(models.tensor(name, values) for name, values in numbers.items())
+    names = ("onnx::Unsqueeze_1", "flags", "ids")
+    inputs = [models.value(name, [2, 16], TensorProto.INT64) for name in names]
+    masks = find_masks(models.make_model(nodes, inputs, [models.value("hidden", None)], constants), names)
+    assert masks == {"onnx::Unsqueeze_1", "flags"}
+    for mask in eight(make(tensor_port("flags", "int64", 2, 16), masks=masks), "flags"):
+        assert (np.diff(mask, axis=1) <= 0).all(), "ones, then zeros"
 
 
 def test_what_is_ordered_is_met_on_both_sides() -> None:
