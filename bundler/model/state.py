@@ -282,10 +282,15 @@ def find_state_pairs(signature: Signature) -> tuple[StateLink, ...]:
 def _is_likely(taken: Port, given: Port) -> bool:
     if taken.type.shape is None or given.type.shape is None or not _same_type(taken, given):
         return False
-    stems = (_stem(_TAKEN, taken.name), _stem(_GIVEN, given.name))
-    changed = taken.name != stems[0] or given.name != stems[1]
-    return changed and stems[0].strip("_.").lower() == stems[1].strip("_.").lower() and bool(stems[0].strip("_."))
+    after = _stem(_GIVEN, given.name)
+    changed = _TAKEN.search(taken.name) or _GIVEN.search(given.name)
+    # The second is for names with a word of both kinds: `cache_0` and `next_cache_0`.
+    return bool(changed and after) and after in (_stem(_TAKEN, taken.name), _plain(taken.name))
 
 
 def _stem(pattern: re.Pattern[str], name: str) -> str:
-    return pattern.sub("", name, count=1)
+    return _plain(pattern.sub("", name, count=1))
+
+
+def _plain(name: str) -> str:
+    return name.strip("_.").lower()

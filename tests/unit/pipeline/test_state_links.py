@@ -187,6 +187,7 @@ def test_links_are_shown_as_they_are_given(links: list[StateLink]) -> None:
         ("past_key", "present_key"),
         ("state_in", "state_out"),
         ("hidden", "new_hidden"),
+        ("cache_0", "next_cache_0"),
     ],
 )
 def test_names_of_real_exports_are_likely_pairs(taken: str, end: str) -> None:
