@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import tarfile
 import zlib
@@ -11,13 +12,18 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bundler.execution.temporary import temporary_folder
+from bundler.model.codec import parse_json
 from bundler.model.confinement import MAX_PARTS
 from bundler.model.errors import VerificationError
 from bundler.model.paths import real_path
 from bundler.model.runtime import RuntimeConfig
-from bundler.verification.configuration import load_config
+from bundler.support.remembered import read_bounded
+from bundler.verification.configuration import MAX_BYTES, load_config
 
 CONFIG = "payload/runtime.json"
+_COPY = re.compile(rb'^export const config = JSON\.parse\((".*")\);$', re.MULTILINE)
+"""The configuration in `runtime.js`: JSON as a text of JavaScript, which is one of JSON as well."""
+
 _PACKED_ROOT = "package"
 """The folder in which npm packs a package."""
 
@@ -47,12 +53,26 @@ def open_package(bundle: Path) -> Iterator[OpenPackage]:
         try:
             root = real_path(bundle) if (bundle / CONFIG).is_file() else _unpack(bundle, stack)
         except _BROKEN as error:
-            raise VerificationError(
-                f"{bundle} is not a complete web bundle",
-                details=(f"{type(error).__name__}: {error}",),
-                hint="build it again",
-            ) from error
-        yield OpenPackage(root=root, config=load_config(bundle, root / CONFIG))
+            raise _broken(bundle, error) from error
+        config = load_config(bundle, root / CONFIG)
+        try:
+            _check_copy(root)
+        except _BROKEN as error:
+            raise _broken(bundle, error) from error
+        yield OpenPackage(root=root, config=config)
+
+
+def _broken(bundle: Path, error: Exception) -> VerificationError:
+    return VerificationError(
+        f"{bundle} is not a complete web bundle", details=(f"{type(error).__name__}: {error}",), hint="build it again"
+    )
+
+
+def _check_copy(root: Path) -> None:
+    """Raise `ValueError` where the loader has another configuration than `payload/runtime.json`, which is checked."""
+    found = _COPY.search(read_bounded(root / "runtime.js", MAX_BYTES))
+    if found is None or parse_json(parse_json(found[1])) != parse_json(read_bounded(root / CONFIG, MAX_BYTES)):
+        raise ValueError(f"runtime.js has another configuration than {CONFIG}")
 
 
 def _unpack(bundle: Path, stack: ExitStack) -> Path:

@@ -37,6 +37,15 @@ def test_a_packed_package_is_unpacked_for_as_long_as_it_is_needed(tmp_path: Path
     assert not root.exists()
 
 
+def test_a_loader_with_another_configuration_than_the_checked_one_is_refused(tmp_path: Path) -> None:
+    package = write_package(tmp_path / "package", {"wasm": {}})
+    runtime = package / "runtime.js"
+    runtime.write_text(runtime.read_text("utf-8").replace("tiny", "other"), "utf-8")
+    with pytest.raises(VerificationError) as caught, open_package(package):
+        pass
+    assert caught.value.details == ("ValueError: runtime.js has another configuration than payload/runtime.json",)
+
+
 @pytest.mark.parametrize(
     "entry",
     [
