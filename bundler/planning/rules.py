@@ -132,10 +132,19 @@ def choose_level(facts: ModelFacts, profile: TargetProfile) -> Choice:
     return Choice(choice="extended", decision=Decision(subject="level", choice="extended", reason=reason))
 
 
+_TREES = "ai.onnx.ml.TreeEnsemble"
+"""The operator of opset 5, whose trees are tensors."""
+_FROM_MEMORY = ("jvm", "android")
+"""Ecosystems whose loaders open a model from memory."""
+
+
 def _choose_format(facts: ModelFacts, profile: TargetProfile) -> Choice:
     asked = profile.optimization.format
     if asked != "auto":
         choice, reason = asked, "set by the profile"
+    elif has_trees(facts) and profile.bundle.ecosystem in _FROM_MEMORY and facts.has_operator(_TREES):
+        # Measured with 1.29.0 for Java: "Error Data of TensorProto … should be stored in */_ORT_MEM_ADDR_/*".
+        choice, reason = "onnx", "the runtime cannot open this operator's trees in the ORT format from memory"
     elif has_trees(facts):
         choice, reason = "ort", "tree ensembles load fastest from it, and need no memory layout"
     elif facts.has_operator(*CONVOLUTIONS):

@@ -104,6 +104,14 @@ def test_tree_ensembles_become_ort_format() -> None:
     assert [stage.name for stage in rule.stages] == ["optimize", "convert_ort"]
 
 
+@pytest.mark.parametrize(("operator", "stages"), [("TreeEnsemble", 1), ("TreeEnsembleClassifier", 2)])
+def test_trees_that_are_tensors_stay_onnx_where_a_loader_opens_from_memory(operator: str, stages: int) -> None:
+    facts = make_facts(operators={f"ai.onnx.ml.{operator}": 1})
+    jar = resolve_target("linux-x64", ('bundle.ecosystem="jvm"', 'bundle.format="jar"'))
+    assert len(choose_optimization(facts, jar).stages) == stages
+    assert len(choose_optimization(facts, resolve_target("linux-x64")).stages) == 2
+
+
 @pytest.mark.parametrize("overrides", [(), ("optimization.format=ort",)])
 def test_a_model_over_two_gigabytes_never_becomes_ort_format(overrides: tuple[str, ...]) -> None:
     facts = make_facts(operators=TREES, external_bytes=3_000_000_000)
