@@ -7,6 +7,7 @@ reports is believed where the bundle says otherwise, and a comparison that is mi
 from __future__ import annotations
 
 import math
+import zipfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
@@ -19,18 +20,16 @@ from bundler.model.errors import VerificationError
 from bundler.model.gates import check_gate, describe_failures
 from bundler.model.reference import ReferenceFigures
 from bundler.model.results import Comparison, OutputComparison, restore_output
-from bundler.model.runtime import SOLE, RuntimeComponent, RuntimeVariant
+from bundler.model.runtime import SOLE, RuntimeComponent, RuntimeConfig, RuntimeVariant
 from bundler.providers.cpu import PROVIDER as CPU
 from bundler.providers.wasm import PROVIDER as WASM
 from bundler.support.processes import name_signal
 from bundler.support.remembered import read_bounded
+from bundler.verification.archives import read_entry
+from bundler.verification.streams import INDEX, MAX_INDEX_BYTES
 
 UNREADABLE: Final = (LookupError, TypeError, ValueError, AttributeError)
 """What reading the output of an untrusted program may raise."""
-
-INDEX: Final = "index.json"
-MAX_INDEX_BYTES: Final = 256 << 20
-"""Of a golden set, in a bundle's payload."""
 
 MAX_LISTED: Final = 5
 
@@ -69,11 +68,11 @@ class Recorded:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reported:
-    """What is believed of one variant's report, which `told` is. `passed` is None where it could not run."""
+    """What is believed of one variant's report; `raw` is that report. `passed` is None where it could not run."""
 
     passed: bool | None
     reason: str
-    told: Mapping[str, Any] = field(default_factory=dict)
+    raw: Mapping[str, Any] = field(default_factory=dict)
     comparison: Comparison | None = None
     figures: Mapping[str, float] = field(default_factory=dict)
     nodes: Mapping[str, int] = field(default_factory=dict)
@@ -85,8 +84,8 @@ def read_ending(outcome: Outcome) -> Ending:
         late = f"it did not finish within {outcome.seconds:.0f} s"
         return Ending(report={}, failure=late, seconds=outcome.seconds)
     report = _parse(outcome.output)
-    told = outcome.code in _REPORTED and report and "error" not in report
-    failure = None if told else _explain(outcome, outcome.code, report)
+    is_report = outcome.code in _REPORTED and report and "error" not in report
+    failure = None if is_report else _explain(outcome, outcome.code, report)
     return Ending(report={} if failure else report, failure=failure, seconds=outcome.seconds, code=outcome.code)
 
 
@@ -134,13 +133,24 @@ def read_recorded(index: bytes) -> Recorded:
     return Recorded(samples=len(read["samples"]), references={known.name: known for known in references})
 
 
-def read_recorded_below(payload: Path, component: RuntimeComponent) -> Recorded:
-    """The golden set of a component in an unpacked payload. Raises `VerificationError`."""
+def read_recorded_sets(payload: Path, config: RuntimeConfig) -> dict[str, Recorded]:
+    """The golden set of each component in the folder `payload`. Raises `VerificationError`."""
     try:
-        return read_recorded(read_bounded(find_inside(payload, f"{component.golden}/{INDEX}"), MAX_INDEX_BYTES))
+        return {
+            each.name: read_recorded(read_bounded(find_inside(payload, f"{each.golden}/{INDEX}"), MAX_INDEX_BYTES))
+            for each in config.components
+        }
     except (OSError, *UNREADABLE) as error:
         why = f"{type(error).__name__}: {error}"
         raise VerificationError("the golden set cannot be read", details=(why,), hint="build it again") from error
+
+
+def read_packed_sets(archive: zipfile.ZipFile, payload: str, config: RuntimeConfig) -> dict[str, Recorded]:
+    """The same in an archive. Raises one of `UNREADABLE`, and what a damaged archive raises."""
+    return {
+        each.name: read_recorded(read_entry(archive, f"{payload}/{each.golden}/{INDEX}", MAX_INDEX_BYTES))
+        for each in config.components
+    }
 
 
 def read_report(ending: Ending, component: RuntimeComponent, variant: RuntimeVariant, recorded: Recorded) -> Reported:
@@ -159,7 +169,7 @@ def read_outcome(
 ) -> Reported:
     """What is believed of the report on one variant. Never raises."""
     try:
-        return replace(_read_outcome(outcome, component, variant, recorded), told=outcome)
+        return replace(_read_outcome(outcome, component, variant, recorded), raw=outcome)
     except UNREADABLE as error:
         return _refuse(error)
 
@@ -215,9 +225,9 @@ def _find_gap(
 ) -> str:
     """What a report lacks that calls a variant good; empty where it lacks nothing."""
     promised = [port.name for port in component.signature.outputs]
-    told = [output.name for output in comparison.outputs]
-    if sorted(told) != sorted(promised):
-        return f"it compared the outputs {_list(told)}, and the model has {_list(promised)}"
+    compared = [output.name for output in comparison.outputs]
+    if sorted(compared) != sorted(promised):
+        return f"it compared the outputs {_list(compared)}, and the model has {_list(promised)}"
     if comparison.samples != recorded.samples:
         return f"it compared {comparison.samples} of {recorded.samples} recorded samples"
     excused = {name for name in promised if _explain_unjudged(name, variant, recorded)}

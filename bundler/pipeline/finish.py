@@ -15,14 +15,14 @@ from bundler.emitters.writing import write_text
 from bundler.model.digests import digest_file
 from bundler.model.errors import BundlerError, GateError, StageError, VerificationError
 from bundler.model.events import Reporter, StepFinished, StepsEnded, StepStarted
-from bundler.model.manifest import MANIFEST_NAME, ComponentRecord, GateRecord, Manifest, ModelRecord, RuntimeRecord
+from bundler.model.manifest import MANIFEST_NAME, GateRecord, Manifest, ModelRecord, RuntimeRecord
 from bundler.model.measurement import USUAL, Measurement, Timing
 from bundler.model.plan import MODEL
 from bundler.model.proof import Download, Emitted, VariantProof, sum_first_visit
 from bundler.model.runtime import RuntimeConfig
 from bundler.pipeline.built import BuiltBundle, BuiltPart
 from bundler.pipeline.companions import list_companions
-from bundler.pipeline.golden import describe_golden, record_golden
+from bundler.pipeline.golden import describe_golden_sets, record_golden
 from bundler.pipeline.judging import METRIC_STAGE
 from bundler.pipeline.measuring import choose_timing, explain_too_slow
 from bundler.pipeline.pipeline_packages import find_added_pins
@@ -32,7 +32,6 @@ from bundler.pipeline.requests import profile_overrides
 from bundler.pipeline.results import BuildSummary, FirstVisit, MetricResult, VerifiedRun
 from bundler.pipeline.workspace import Workspace
 from bundler.planning.data import CALIBRATED
-from bundler.reporting.accuracy import describe_doubts
 from bundler.reporting.data import ComponentReport, ReportData
 from bundler.reporting.manifest import ManifestRequest, RecordedComponent, make_manifest, write_manifest
 from bundler.reporting.notices import NOTICES_NAME, render_notices
@@ -115,24 +114,18 @@ def _describe_verification(request: FinishRequest, manifest: Manifest) -> tuple[
     """Put what was verified into the README, which was written before, and both into the manifest. Returns it with the
     bytes of the bundle.
     """
-    golden = (line for component in manifest.components for line in _describe_golden(component, manifest))
     unfit = (f"NOT FOR SHIPPING: {reason}" for reason in manifest.reservations)
-    lines = (*unfit, *describe_verification(manifest.proof, BUILDING_HOST), *manifest.shortfalls, *golden)
+    lines = (
+        *unfit,
+        *describe_verification(manifest.proof, BUILDING_HOST),
+        *manifest.shortfalls,
+        *describe_golden_sets(manifest),
+    )
     changed = write_verification(request.staged, lines)
     if changed is not None:
         files = tuple(changed if record.path == changed.path else record for record in manifest.files)
         manifest = replace(manifest, files=files)
     return manifest, write_manifest(request.staged, manifest)
-
-
-def _describe_golden(component: ComponentRecord, manifest: Manifest) -> Iterator[str]:
-    """What its golden set holds, and what it cannot show."""
-    if component.golden is not None:
-        whose = "" if manifest.sole else f"{component.name}: "
-        yield f"{whose}{describe_golden(component.golden)}"
-        yield from (
-            f"{whose}Not shown by the golden set: {doubt}." for doubt in describe_doubts(component, "synthetic")
-        )
 
 
 _PHASES = {"emit": "Write the bundle", "prove": "Verify the bundle", "measure": "Time the bundle"}

@@ -6,11 +6,12 @@ from collections.abc import Iterator, Mapping
 from typing import Literal
 
 from bundler.model.golden_inputs import Weakness
-from bundler.model.manifest import GoldenOutput, GoldenRecord
+from bundler.model.manifest import GoldenOutput, GoldenRecord, Manifest
 from bundler.model.plan import ComponentPlan
 from bundler.model.results import StepOutcome
 from bundler.model.runtime import RuntimeComponent
 from bundler.planning.data import CALIBRATED, EVALUATION
+from bundler.reporting.accuracy import describe_doubts
 from bundler.stages.record_golden.spec import Facts
 
 NOT_HELD = "the profile sets no limit for it"
@@ -58,8 +59,17 @@ def _kind(plan: ComponentPlan, facts: Facts) -> Literal["samples", "seeded", "li
     return "seeded" if facts.synthetic else "samples"
 
 
-def describe_golden(golden: GoldenRecord) -> str:
-    """The content of `golden/`, for whoever gets the bundle."""
+def describe_golden_sets(manifest: Manifest) -> Iterator[str]:
+    """The content of `golden/` and what it cannot show, by component, for the people who get the bundle."""
+    for component in manifest.components:
+        if component.golden is not None:
+            whose = "" if manifest.sole else f"{component.name}: "
+            yield f"{whose}{_describe_golden(component.golden)}"
+            for doubt in describe_doubts(component, "synthetic"):
+                yield f"{whose}Not shown by the golden set: {doubt}."
+
+
+def _describe_golden(golden: GoldenRecord) -> str:
     count = f"{golden.samples} {{}}{'' if golden.samples == 1 else 's'}{', the steps of one stream' * golden.stream}"
     if golden.inputs == "samples":
         what = count.format("sample")

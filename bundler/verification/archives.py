@@ -31,6 +31,14 @@ def is_archive(path: str) -> bool:
     return path.endswith((*ZIP_SUFFIXES, *TAR_SUFFIXES))
 
 
+def read_entry(archive: zipfile.ZipFile, name: str, limit: int) -> bytes:
+    """An entry, which may be packed a thousand times smaller than it is. Raises `ValueError` beyond `limit` bytes."""
+    size = archive.getinfo(name).file_size
+    if size > limit:
+        raise ValueError(f"{name} has {size} bytes, which is more than {limit}")
+    return archive.read(name)
+
+
 def list_entries(archive: Path) -> dict[str, int]:
     """The files in `archive` by name, with their size in bytes; its folders are left out.
 

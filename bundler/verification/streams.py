@@ -13,6 +13,7 @@ from bundler.model.runtime import RuntimeComponent
 from bundler.model.state import StateLink
 from bundler.support.remembered import read_bounded
 
+INDEX: Final = "index.json"
 MAX_INDEX_BYTES: Final = 256 << 20
 MAX_VALUE_BYTES: Final = 1 << 30
 
@@ -27,7 +28,7 @@ def find_state_fault(root: Path, component: RuntimeComponent) -> str:
     A stream that begins otherwise gives other outputs than those that were compared.
     """
     try:
-        index = parse_json(read_bounded(find_inside(root, f"{component.golden}/index.json"), MAX_INDEX_BYTES))
+        index = parse_json(read_bounded(find_inside(root, f"{component.golden}/{INDEX}"), MAX_INDEX_BYTES))
         if index.get("state", {}) != {link.input: link.output for link in component.state}:
             return "its state is not that of the golden set"
         different = [link.input for link in component.state if not _begins_so(root, component, link, index)]

@@ -58,10 +58,10 @@ def inspection_lines(inspection: Inspection) -> Iterator[str]:
     yield from (f"note        {note}" for note in inspection.notes)
     yield "targets"
     width = max((len(fit.target) for fit in inspection.targets), default=0)
-    told: dict[tuple[str, ...], str] = {}
+    seen: dict[tuple[str, ...], str] = {}
     for fit in inspection.targets:
         yield f"  {'fits' if fit.fits else 'NO  '}  {fit.target:<{width}}  {fit.title}"
-        first = told.setdefault(tuple(fit.obstacles), fit.target)
+        first = seen.setdefault(tuple(fit.obstacles), fit.target)
         obstacles = fit.obstacles if first == fit.target else (f"as for {first}",)
         yield from (f"        {printable(obstacle, 1000)}" for obstacle in obstacles if not fit.fits)
 

@@ -19,7 +19,7 @@ from bundler.emitters.jvm.launching import TIME_LIMIT
 from bundler.emitters.neutral.proving import prove_bundle as prove_files
 from bundler.emitters.payload import CONFIG_NAME
 from bundler.emitters.proofs import make_opening
-from bundler.emitters.reports import Ending, Reported, read_ending, read_recorded_below, read_report
+from bundler.emitters.reports import Ending, Reported, read_ending, read_recorded_sets, read_report
 from bundler.environments.registry import Environments
 from bundler.model.digests import digest_file
 from bundler.model.errors import BundlerError, EnvironmentMissingError, VerificationError
@@ -50,7 +50,7 @@ def prove_bundle(request: ProofRequest) -> tuple[VariantProof, ...]:
             return proofs
         config = load_config(request.bundle, module.payload / CONFIG_NAME)
         ran = _run_loader(request, module, config)
-        recorded = {each.name: read_recorded_below(module.payload, each) for each in config.components}
+        recorded = read_recorded_sets(module.payload, config)
     return tuple(
         _combine(proof, ran, read_report(ran.ending, component, variant, recorded[component.name]))
         for proof, (component, variant) in zip(proofs, config.pairs, strict=True)

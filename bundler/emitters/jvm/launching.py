@@ -12,11 +12,11 @@ from typing import Final
 from bundler.devices.contract import Command, Device, Need
 from bundler.emitters.jvm.maven import check_pom
 from bundler.emitters.payload import CONFIG_NAME, PAYLOAD
-from bundler.emitters.reports import INDEX, MAX_INDEX_BYTES, Ending, Recorded, read_ending, read_recorded
+from bundler.emitters.reports import Ending, Recorded, read_ending, read_packed_sets
 from bundler.execution.temporary import temporary_folder
 from bundler.model.errors import VerificationError
 from bundler.model.runtime import RuntimeConfig
-from bundler.verification.archives import list_entries
+from bundler.verification.archives import list_entries, read_entry
 from bundler.verification.configuration import MAX_BYTES, load_config
 
 TIME_LIMIT: Final = 1800.0
@@ -91,9 +91,7 @@ def _read_payload(bundle: Path, jar: Path, archive: zipfile.ZipFile) -> OpenJar:
             if entry.filename.startswith(root) and not entry.is_dir():
                 _unpack(archive, entry, Path(scratch), entry.filename.removeprefix(root))
         config = load_config(bundle, Path(scratch) / ending)
-    indexes = {each.name: f"{root}{PAYLOAD}/{each.golden}/{INDEX}" for each in config.components}
-    recorded = {each: read_recorded(_read(archive, index, MAX_INDEX_BYTES)) for each, index in indexes.items()}
-    return OpenJar(jar=jar, config=config, recorded=recorded)
+    return OpenJar(jar=jar, config=config, recorded=read_packed_sets(archive, f"{root}{PAYLOAD}", config))
 
 
 def _unpack(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, folder: Path, path: str) -> None:
@@ -105,15 +103,7 @@ def _unpack(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, folder: Path, path
     if not path.endswith(f"/{CONFIG_NAME}"):
         target.touch()
         return
-    target.write_bytes(_read(archive, entry.filename, MAX_BYTES))
-
-
-def _read(archive: zipfile.ZipFile, name: str, limit: int) -> bytes:
-    """An entry, which may be packed a thousand times smaller than it is."""
-    size = archive.getinfo(name).file_size
-    if size > limit:
-        raise ValueError(f"{name} has {size} bytes, which is more than {limit}")
-    return archive.read(name)
+    target.write_bytes(read_entry(archive, entry.filename, MAX_BYTES))
 
 
 def start(opened: OpenJar, device: Device, arguments: tuple[str, ...]) -> Ending:

@@ -21,10 +21,9 @@ from bundler.model.paths import real_path
 from bundler.model.results import Comparison
 from bundler.model.runtime import RuntimeComponent, RuntimeVariant
 from bundler.stages.registry import find_stage
+from bundler.verification.streams import INDEX
 
 STAGE = "compare"
-INDEX = "index.json"
-"""What a golden set's folder is read by."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

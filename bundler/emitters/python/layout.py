@@ -12,12 +12,13 @@ from pathlib import Path
 
 from bundler.emitters.payload import PAYLOAD
 from bundler.emitters.python.wheelhouse import list_minor_versions, read_lock
-from bundler.emitters.reports import INDEX, MAX_INDEX_BYTES, Recorded, read_recorded, read_recorded_below
+from bundler.emitters.reports import Recorded, read_packed_sets, read_recorded_sets
 from bundler.environments.lockfiles import Lock
 from bundler.model.codec import decode, parse_json
 from bundler.model.errors import VerificationError
 from bundler.model.runtime import RuntimeConfig
 from bundler.model.upgrading import upgrade_runtime
+from bundler.verification.archives import read_entry
 from bundler.verification.configuration import MAX_BYTES
 
 LOCK = "requirements.lock"
@@ -99,7 +100,7 @@ def _read_folder(bundle: Path) -> Layout:
         package=file.parent.parent.name,
         artifact=None,
         config=config,
-        recorded={each.name: read_recorded_below(file.parent, each) for each in config.components},
+        recorded=read_recorded_sets(file.parent, config),
         python_versions=list_minor_versions([path.name for path in (bundle / WHEELS).glob("*.whl")]),
     )
 
@@ -125,18 +126,8 @@ def _read_packed(bundle: Path, artifact: Path) -> Layout:
 
 def _read_payload(wheel: zipfile.ZipFile) -> Payload:
     name = next(name for name in wheel.namelist() if name.endswith(f"/{PAYLOAD}/runtime.json"))
-    config, folder = _decode(_read(wheel, name)), name.rpartition("/")[0]
-    indexes = {each.name: f"{folder}/{each.golden}/{INDEX}" for each in config.components}
-    recorded = {each: read_recorded(_read(wheel, index, MAX_INDEX_BYTES)) for each, index in indexes.items()}
-    return name.split("/")[0], config, recorded
-
-
-def _read(archive: zipfile.ZipFile, name: str, limit: int = MAX_BYTES) -> bytes:
-    """A text in the archive, which may be packed a thousand times smaller than it is."""
-    size = archive.getinfo(name).file_size
-    if size > limit:
-        raise ValueError(f"{name} has {size} bytes, which is more than {limit}")
-    return archive.read(name)
+    config, folder = _decode(read_entry(wheel, name, MAX_BYTES)), name.rpartition("/")[0]
+    return name.split("/")[0], config, read_packed_sets(wheel, folder, config)
 
 
 def _read_nested(archive: zipfile.ZipFile) -> Payload:
@@ -161,11 +152,11 @@ def _decode(text: bytes) -> RuntimeConfig:
 
 
 def _versions_of_pex(archive: zipfile.ZipFile) -> tuple[str, ...]:
-    return list_minor_versions(list(parse_json(_read(archive, "PEX-INFO"))["distributions"]))
+    return list_minor_versions(list(parse_json(read_entry(archive, "PEX-INFO", MAX_BYTES))["distributions"]))
 
 
 def _versions_of_wheel(archive: zipfile.ZipFile) -> tuple[str, ...]:
     """The versions in its classifiers."""
     name = next(name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))
-    classifiers = BytesParser().parsebytes(_read(archive, name)).get_all("Classifier", [])
+    classifiers = BytesParser().parsebytes(read_entry(archive, name, MAX_BYTES)).get_all("Classifier", [])
     return tuple(line.rpartition(" ")[2] for line in classifiers if re.search(r":: 3\.\d+$", line))

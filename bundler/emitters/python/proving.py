@@ -60,11 +60,11 @@ def _make_proof(
     component: RuntimeComponent, variant: RuntimeVariant, ending: Ending, layout: Layout, launch: Launch
 ) -> VariantProof:
     found = read_report(ending, component, variant, layout.recorded[component.name])
-    if found.passed is None or not found.told:
+    if found.passed is None or not found.raw:
         return make_unproven(component.name, variant.name, found.reason, passed=found.passed)
-    installations = _read_installations(found.told)
+    installations = _read_installations(found.raw)
     refusals = "; ".join(f"not opened from {how}: {why}" for how, why in installations.items() if why)
-    refusals = str(found.told.get("calls") or "") or refusals
+    refusals = str(found.raw.get("calls") or "") or refusals
     facts = launch.device.facts
     return VariantProof(
         component=component.name,
@@ -85,9 +85,9 @@ def _make_proof(
     )
 
 
-def _read_installations(told: Mapping[str, Any]) -> dict[str, str]:
+def _read_installations(raw: Mapping[str, Any]) -> dict[str, str]:
     """The ways in which the files lay, each with why the variant did not open (nothing: it did)."""
-    found = told.get("installations")
+    found = raw.get("installations")
     return {str(how): str(why) for how, why in found.items()} if isinstance(found, dict) else {}
 
 
@@ -104,7 +104,7 @@ def _describe_copy(found: Reported) -> str:
     """Whether it ran on what was generated for this device, and whether the device's own copy was tried."""
     if "prewarm_seconds" in found.figures:
         return ", on files that were generated for it on this machine"
-    copy = found.told.get("device_copy")
+    copy = found.raw.get("device_copy")
     if not isinstance(copy, dict):
         return ""
     if copy.get("status") == "passed":

@@ -6,11 +6,12 @@ import re
 import shutil
 import tarfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from bundler.emitters.reports import Recorded, read_recorded_sets
 from bundler.execution.temporary import temporary_folder
 from bundler.model.codec import parse_json
 from bundler.model.confinement import MAX_PARTS
@@ -36,10 +37,11 @@ _BROKEN = (OSError, EOFError, ValueError, tarfile.TarError, zlib.error)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenPackage:
-    """The folder of an npm package, and what its `runtime.json` says."""
+    """The folder of an npm package, what its `runtime.json` says, and the golden sets in it by component."""
 
     root: Path
     config: RuntimeConfig
+    recorded: Mapping[str, Recorded]
 
 
 @contextmanager
@@ -59,7 +61,7 @@ def open_package(bundle: Path) -> Iterator[OpenPackage]:
             _check_copy(root)
         except _BROKEN as error:
             raise _broken(bundle, error) from error
-        yield OpenPackage(root=root, config=config)
+        yield OpenPackage(root=root, config=config, recorded=read_recorded_sets((root / CONFIG).parent, config))
 
 
 def _broken(bundle: Path, error: Exception) -> VerificationError:

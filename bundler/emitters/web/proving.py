@@ -11,9 +11,8 @@ from bundler.devices.browser.process import Adapter, guess_adapter
 from bundler.devices.contract import Command, Device, Facts, Need, Outcome
 from bundler.devices.registry import open_device
 from bundler.emitters.contract import ProofRequest
-from bundler.emitters.payload import PAYLOAD
 from bundler.emitters.proofs import leave_unproven, make_opening, make_unproven
-from bundler.emitters.reports import UNREADABLE, read_outcome, read_recorded_below
+from bundler.emitters.reports import UNREADABLE, read_outcome
 from bundler.emitters.web.package import OpenPackage, open_package
 from bundler.emitters.web.pages import put_pages
 from bundler.model.codec import parse_json
@@ -143,10 +142,10 @@ def _make_proof(
     outcome = report.outcomes.get(pair)
     if outcome is None:
         return make_unproven(*pair, "the page did not report it", passed=False)
-    found = read_outcome(outcome, component, variant, read_recorded_below(package.root / PAYLOAD, component))
+    found = read_outcome(outcome, component, variant, package.recorded[component.name])
     if found.passed is None:
         return make_unproven(*pair, f"{report.browser or 'the browser'} cannot run it: {found.reason}")
-    if not found.told:
+    if not found.raw:
         return make_unproven(*pair, found.reason, passed=False)
     try:
         return VariantProof(

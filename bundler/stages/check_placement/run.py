@@ -43,8 +43,8 @@ def _describe(provider: str, model: ModelProto, found: Estimate) -> dict[str, An
     nodes, known = counted_nodes(model), fixed_values(model)
     left = tuple(left_node(node, _explain(node, found, known)) for node in nodes if not _takes(found, node))
     facts = count_placement(provider, len(nodes), left)
-    told = {"estimated": True, "estimated_by": f"onnxruntime {onnxruntime.__version__}"}
-    return {**facts, **told, **_describe_judgement(found), "caveats": list(found.caveats)}
+    estimated = {"estimated": True, "estimated_by": f"onnxruntime {onnxruntime.__version__}"}
+    return {**facts, **estimated, **_describe_judgement(found), "caveats": list(found.caveats)}
 
 
 def _find_gain(model: ModelProto, options: Options, facts: Mapping[str, Any]) -> dict[str, Any] | None:
