@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from typing import NoReturn
@@ -14,6 +15,7 @@ from bundler.cli.outputs import open_outputs
 def main() -> NoReturn:
     """Run the command line and exit with its documented code."""
     _use_utf8()
+    gc.set_threshold(100_000, 50, 100)  # of what a command imports and makes, next to nothing is garbage
     open_outputs()
     try:
         end_in_order()

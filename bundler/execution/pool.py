@@ -33,8 +33,9 @@ MAX_UNREAD = 64 << 20
 """Maximum bytes of unread answers, and of one answer; a regular worker sends less."""
 TAIL_LINES = 15
 CLOSE_SECONDS = 2.0
-PATIENCE = 0.4
-"""Seconds to wait for a busy worker before another is started (starting one took 0.3 to 0.5 s)."""
+PATIENCE = 1.0
+"""Seconds to wait for a busy worker before another is started: starting one took 0.3 to 0.5 s, and on a busy machine,
+where small steps take longer, twice that."""
 Progress = Callable[[float, str], None]
 
 

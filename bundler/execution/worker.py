@@ -8,6 +8,7 @@ the original standard output; file descriptor 1 is redirected to the log, becaus
 from __future__ import annotations
 
 import contextlib
+import gc
 import importlib
 import importlib.abc
 import importlib.util
@@ -64,6 +65,7 @@ class Answers:
 def main() -> None:
     """Serve requests until the parent closes the pipe or dies."""
     os.environ["ORT_DISABLE_TELEMETRY"] = "1"
+    gc.set_threshold(100_000, 50, 100)  # of what the tools import, next to nothing is garbage
     os.chdir(Path(__file__).parent)  # the folder that the parent started in may be removed meanwhile
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles Ctrl-C
     if len(sys.argv) > 1:

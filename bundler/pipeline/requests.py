@@ -200,7 +200,7 @@ class BuildRequest:
         bool,
         Option(
             "--measure",
-            help="Time every variant for some seconds, next to the original model. Default: about 0.5 s for the first "
+            help="Time every variant for some seconds, next to the original model. Default: about 0.4 s for the first "
             "variant that runs, if it is fast enough.",
         ),
     ] = False
