@@ -16,7 +16,7 @@ from bundler.model.events import Listener, Reporter
 from bundler.model.facts import ModelFacts
 from bundler.model.measurement import USUAL, Measurement, Timing
 from bundler.model.proof import Dependency, Download, DownloadFile, Emitted, Proof, VariantProof
-from bundler.model.results import StepOutcome
+from bundler.model.results import Comparison, StepOutcome
 from bundler.model.runtime import RuntimeConfig
 from bundler.model.signature import Signature
 from bundler.profiles.schema import TargetProfile
@@ -106,13 +106,18 @@ class Identity:
     warnings: tuple[str, ...] = ()
 
 
+Compare = Callable[[Path, Path], Comparison]
+"""Compares the golden set of one index with the outputs of another. Raises `StageError`."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProofRequest:
     """A finished bundle that is to be run on a device: `on` names it, as `NAME` or `NAME:SETTING` (None: the first that
     suits). `models` are the original models to time beside it, by component; `timing` is how to time it.
     `environments` are those of the build, so that a proof has the versions that its project locked; None where a bundle
     is verified on its own. In a `sandbox`, nothing of the bundle runs outside of it. `digests` are those of each
-    component's original model and golden set, as `bundle.json` has them: what is run must be that.
+    component's original model and golden set, as `bundle.json` has them: what is run must be that. `compare` compares
+    outputs that were brought back (None: the loader's own comparison counts).
     """
 
     bundle: Path
@@ -124,6 +129,7 @@ class ProofRequest:
     timing: Timing = USUAL
     environments: Environments | None = None
     sandbox: Sandbox | None = None
+    compare: Compare | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,6 +7,7 @@ reports is believed where the bundle says otherwise, and a comparison that is mi
 from __future__ import annotations
 
 import math
+import re
 import zipfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -60,10 +61,13 @@ class Ending:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recorded:
-    """What a golden set holds: its number of samples, and what the recorded values of each output are like."""
+    """What a golden set holds: its number of samples, what the recorded values of each output are like, and how many
+    bytes the outputs of each sample have.
+    """
 
     samples: int
     references: Mapping[str, ReferenceFigures] = field(default_factory=dict)
+    output_bytes: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,7 +134,25 @@ def read_recorded(index: bytes) -> Recorded:
     if not conforms(tuple[ReferenceFigures, ...], outputs):
         raise ValueError("the index of the golden set has outputs of another form")
     references = (decode(ReferenceFigures, output) for output in outputs)
-    return Recorded(samples=len(read["samples"]), references={known.name: known for known in references})
+    return Recorded(
+        samples=len(read["samples"]),
+        references={known.name: known for known in references},
+        output_bytes=tuple(sum(map(_weigh, sample["outputs"].values())) for sample in read["samples"]),
+    )
+
+
+def _weigh(value: Mapping[str, Any]) -> int:
+    """About the bytes of a recorded value; the name of an element type has its bits."""
+    if value["kind"] == "sequence":
+        return sum(map(_weigh, value["items"]))
+    if value["kind"] == "map":
+        return 16 * len(value["keys"])
+    if value["kind"] != "tensor":
+        return 0
+    if value["type"] == "str":
+        return sum(map(len, value["values"]))
+    bits = re.search(r"\d+", value["type"])
+    return math.prod(map(int, value["shape"])) * int(bits.group() if bits else 8) // 8
 
 
 def read_recorded_sets(payload: Path, config: RuntimeConfig) -> dict[str, Recorded]:

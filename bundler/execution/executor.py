@@ -17,9 +17,11 @@ from typing import Any, Literal, Self
 from bundler.environments.registry import Environments
 from bundler.environments.sandbox import Sandbox
 from bundler.execution.cache import Cache
+from bundler.execution.calls import StageCall, call_stage
 from bundler.execution.history import recall_history, remember_history
 from bundler.execution.journal import Journal
 from bundler.execution.keys import describe_changes
+from bundler.execution.limits import limit_seconds
 from bundler.execution.pool import WorkerPool
 from bundler.execution.sources import Source
 from bundler.execution.steps import (
@@ -40,6 +42,7 @@ from bundler.model.events import SILENT, Event, Listener, Reporter, StepFinished
 from bundler.model.paths import real_path
 from bundler.model.plan import HOST, MODEL, Step
 from bundler.model.results import StepOutcome
+from bundler.model.stage import StageResult
 from bundler.stages.registry import find_stage
 from bundler.support.processes import end_all
 from bundler.support.remembered import BEHIND
@@ -189,6 +192,24 @@ class Executor:
         made_of = {step: dict(outcome.ingredients) for step, outcome in outcomes.items()}
         remember_history(self._cache, _model_path(sources), build, made_of)
         return outcomes
+
+    def call(self, stage: str, inputs: Mapping[str, Path]) -> StageResult:
+        """Run a stage on files beside the cache, which keeps nothing of it. Raises `StageError`."""
+        spec = find_stage(stage)
+        environment = self.environments.resolve(HOST, spec.packages)
+        folders = tuple(real_path(path.parent) for path in inputs.values())
+        sandbox = self._sandbox.showing(folders) if self._sandbox else None
+        with self._workers.lease(environment, sandbox=sandbox) as worker:
+            size = sum(path.stat().st_size for folder in folders for path in folder.rglob("*") if path.is_file())
+            call = StageCall(
+                stage=stage,
+                inputs=inputs,
+                options={},
+                output=worker.folder,
+                folder=worker.folder,
+                seconds=limit_seconds(spec, size),
+            )
+            return call_stage(worker, call, lambda *_: None)
 
     def explain(self, steps: Sequence[Step], sources: Mapping[str, Source], build: str = "") -> tuple[StepStatus, ...]:
         """For each step whether it would run, and why, compared with the last build of this name. Runs nothing."""

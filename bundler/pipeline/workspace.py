@@ -14,8 +14,10 @@ from bundler.environments.sandbox import Sandbox, find_sandbox
 from bundler.execution.cache import Cache, open_cache
 from bundler.execution.executor import Executor
 from bundler.model.cache import CacheChoice
+from bundler.model.codec import decode
 from bundler.model.events import Listener
 from bundler.model.measurement import USUAL, Timing
+from bundler.model.results import Comparison
 
 if TYPE_CHECKING:
     from bundler.emitters.contract import ProofRequest
@@ -50,7 +52,12 @@ class Workspace:
             timing=timing,
             environments=self.environments,
             sandbox=self.sandbox,
+            compare=self._compare,
         )
+
+    def _compare(self, golden: Path, outputs: Path) -> Comparison:
+        facts = self.executor.call("compare_outputs", {"golden": golden, "outputs": outputs}).facts
+        return decode(Comparison, facts)
 
 
 @contextmanager

@@ -19,6 +19,9 @@ from bundler.model.confinement import refuse_path
 MAX_ENTRIES: Final = 100_000
 """Of one archive. The largest that bundles carry, Kotlin's standard library, has 1,900."""
 
+MAX_UNPACKED: Final = 1 << 30
+"""Bytes of an entry that is unpacked: a recorded value has no more."""
+
 ZIP_SUFFIXES: Final = (".jar", ".aar", ".whl", ".pex", ".zip")
 TAR_SUFFIXES: Final = (".tgz",)
 
@@ -37,6 +40,18 @@ def read_entry(archive: zipfile.ZipFile, name: str, limit: int) -> bytes:
     if size > limit:
         raise ValueError(f"{name} has {size} bytes, which is more than {limit}")
     return archive.read(name)
+
+
+def unpack_folder(archive: Path, folder: str, target: Path) -> None:
+    """Unpack the files of one folder of a zip archive to the same paths below `target`. Raises `ValueError` for an
+    archive that `list_entries` refuses, and for an entry of more than `MAX_UNPACKED` bytes.
+    """
+    names = [name for name in list_entries(archive) if name.startswith(f"{folder}/")]
+    with zipfile.ZipFile(archive) as opened:
+        for name in names:
+            place = target / name
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.write_bytes(read_entry(opened, name, MAX_UNPACKED))
 
 
 def list_entries(archive: Path) -> dict[str, int]:

@@ -1,12 +1,13 @@
 """Run the self-test of an installed package, call its classes as an app does, and open it as other installers would
 have laid its files.
 
-self_test_installed.py PACKAGE COPY COMPONENTS [ARGUMENT…]
+self_test_installed.py PACKAGE COPY COMPONENTS OUTPUTS WANTED [ARGUMENT…]
 
 pip copies files, uv makes hard or symbolic links, and an image or an administrator leaves a folder that its user may
 not write to. The runtime refuses some files that are links. COPY is a folder with a copy of the package, or empty: then
 the package is copied. COMPONENTS is JSON: by name, the class of each component, the names of its inputs and outputs in
-Python by their ONNX names, the digest of its model, its golden set, and its state.
+Python by their ONNX names, the digest of its model, its golden set, and its state. The outputs of the self-test are
+written below the folder OUTPUTS, as WANTED says (JSON): by component and variant, the `folder` and how many `samples`.
 
 Prints the report of `self-test ARGUMENT…`; each variant that passed gets `calls`: why its class answers otherwise than
 the model that the self-test ran (nothing: it does not), and `installations`: how its files lay, and why it did not open
@@ -21,6 +22,7 @@ import importlib.util
 import io
 import itertools
 import json
+import math
 import os
 import runpy
 import shutil
@@ -36,10 +38,11 @@ MOST_STEPS = 8
 """Of a stream, that are called."""
 
 
-def main(package: str, copy: str, components: str, *arguments: str) -> int:
+def main(package: str, copy: str, components: str, outputs: str, wanted: str, *arguments: str) -> int:
     """Print the report; returns the exit code of the self-test."""
     sys.path[:] = [place for place in sys.path if place != str(Path(__file__).parent)]
-    text, code = run_self_test(package, arguments)
+    with keep_outputs(package, Path(outputs), json.loads(wanted)):
+        text, code = run_self_test(package, arguments)
     with contextlib.suppress(ValueError):
         report = json.loads(text)
         with contextlib.redirect_stdout(sys.stderr):
@@ -48,6 +51,90 @@ def main(package: str, copy: str, components: str, *arguments: str) -> int:
         text = json.dumps(report) + "\n"
     sys.stdout.write(text)
     return code
+
+
+@contextlib.contextmanager
+def keep_outputs(package: str, folder: Path, wanted: dict[str, Any]) -> Iterator[None]:
+    """While it lasts, write what each opened variant answers first: the self-test runs its samples in their order."""
+    kept: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    try:
+        base = importlib.import_module(f"{package}._loader.model").BundledModel
+        begin = base._begin  # noqa: SLF001 - where the loader says what is called from now on
+    except Exception:  # noqa: BLE001 - the self-test says why the package cannot be imported
+        yield
+        return
+
+    def watch(model: Any, component: Any, opened: Any, report: Any, *others: Any) -> None:
+        begin(model, component, opened, report, *others)
+        task = wanted.get(component.name, {}).get(report.variant)
+        run = model._run  # noqa: SLF001
+        samples = kept.setdefault((component.name, report.variant), [])
+
+        def call(values: Any) -> Any:
+            results = run(values)
+            if len(samples) < task["samples"]:
+                write = Writer(folder / task["folder"], len(samples))
+                samples.append(
+                    {"name": str(len(samples)), "inputs": {}, "outputs": write.ports(component.outputs, results)}
+                )
+            return results
+
+        if task is not None and not samples:  # a variant that is opened again answered already
+            model._run = call  # noqa: SLF001
+
+    base._begin = watch  # noqa: SLF001
+    try:
+        yield
+    finally:
+        base._begin = begin  # noqa: SLF001
+        for (component, variant), samples in kept.items():
+            place = folder / wanted[component][variant]["folder"]
+            place.mkdir(exist_ok=True)
+            index = {"synthetic": False, "seed": None, "unstable_outputs": [], "samples": samples}
+            (place / "index.json").write_text(json.dumps(index), "ascii")
+
+
+class Writer:
+    """Writes the outputs of one sample, in the form of the golden set."""
+
+    def __init__(self, folder: Path, sample: int) -> None:
+        self.folder = folder
+        self.sample = sample
+        self.written = 0
+
+    def ports(self, ports: Any, values: Any) -> dict[str, Any]:
+        """The entries of all outputs, by ONNX name."""
+        return {port.name: self.write(value, port.element_type) for port, value in zip(ports, values, strict=True)}
+
+    def write(self, value: Any, element_type: str | None) -> dict[str, Any]:
+        """The entry of one value. `element_type` names what NumPy lacks: of that, the array has the bits."""
+        if value is None:
+            return {"kind": "none"}
+        if isinstance(value, list):
+            return {"kind": "sequence", "items": [self.write(item, element_type) for item in value]}
+        if isinstance(value, dict):
+            return {"kind": "map", "keys": list(map(plain, value)), "values": list(map(plain, value.values()))}
+        entry = {"kind": "tensor", "shape": list(value.shape)}
+        if value.dtype.kind in "OUS":
+            return {**entry, "type": "str", "values": [str(item) for item in value.reshape(-1)]}
+        name = f"{self.sample}-{self.written}.bin"
+        self.written += 1
+        self.folder.mkdir(exist_ok=True)
+        value.astype(value.dtype.newbyteorder("<"), copy=False).tofile(self.folder / name)
+        stored = element_type if element_type in BITS and value.dtype.name == BITS[element_type] else value.dtype.name
+        return {**entry, "type": stored, "file": name}
+
+
+BITS = {"bfloat16": "uint16", **{f"float8e{kind}": "uint8" for kind in ("4m3fn", "4m3fnuz", "5m2", "5m2fnuz")}}
+"""Element types that NumPy lacks, and the type of an array with their bits."""
+
+
+def plain(value: Any) -> Any:
+    """A key or a value of a map, as JSON has it."""
+    number = value.item() if hasattr(value, "item") else value
+    if isinstance(number, float) and not math.isfinite(number):
+        return "NaN" if math.isnan(number) else "Infinity" if number > 0 else "-Infinity"
+    return number
 
 
 def run_self_test(package: str, arguments: tuple[str, ...]) -> tuple[str, int]:

@@ -69,7 +69,7 @@ def write_package(
     (folder / "payload" / "models").mkdir(parents=True)
     (folder / "payload" / "golden").mkdir()
     known = {"name": output, "elements": 6, "peak": 2.0, "quiet_peak": 1.0, "signal": 6.0, "unjudged": unjudged}
-    index = {"outputs": [known], "samples": [{"name": f"seed-{number}"} for number in range(3)]}
+    index = {"outputs": [known], "samples": [{"name": f"seed-{number}", "outputs": {}} for number in range(3)]}
     (folder / "payload" / "golden" / "index.json").write_text(json.dumps(index), "utf-8")
     (folder / "payload" / MODEL.path).write_bytes(b"")
     config = encode(make_config(tuple(behaviours), output))

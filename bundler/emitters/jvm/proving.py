@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bundler.devices.contract import Device
 from bundler.devices.registry import open_device
+from bundler.emitters.brought import BY_LOADER
 from bundler.emitters.contract import ProofRequest, VariantProof
 from bundler.emitters.jvm.launching import OpenJar, open_jar, start
 from bundler.emitters.proofs import leave_unproven, make_opening, make_unproven
@@ -42,7 +43,7 @@ def _make_proof(
         level=device.facts.level,
         passed=found.passed,
         comparison=found.comparison,
-        reason=found.reason or f"ran with {runtime} on the Java virtual machine, from the bundle's own jars",
+        reason=found.reason or f"ran with {runtime} on the Java virtual machine, from the bundle's own jars{BY_LOADER}",
         figures={**found.figures, "process_seconds": ending.seconds},
         nodes=found.nodes,
         ran_on=device.facts.record(runtime),

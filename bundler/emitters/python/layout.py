@@ -16,10 +16,11 @@ from bundler.emitters.reports import Recorded, read_packed_sets, read_recorded_s
 from bundler.environments.lockfiles import Lock
 from bundler.model.codec import decode, parse_json
 from bundler.model.errors import VerificationError
-from bundler.model.runtime import RuntimeConfig
+from bundler.model.runtime import RuntimeComponent, RuntimeConfig
 from bundler.model.upgrading import upgrade_runtime
-from bundler.verification.archives import read_entry
+from bundler.verification.archives import read_entry, unpack_folder
 from bundler.verification.configuration import MAX_BYTES
+from bundler.verification.streams import INDEX
 
 LOCK = "requirements.lock"
 PIPELINE_LOCK = "pipeline.lock"
@@ -51,6 +52,15 @@ class Layout:
     config: RuntimeConfig
     python_versions: tuple[str, ...]
     recorded: Mapping[str, Recorded]
+
+    def find_golden(self, component: RuntimeComponent, scratch: Path) -> Path:
+        """The index of a component's golden set; out of a packed file it is unpacked below `scratch`. Raises
+        `ValueError` or `OSError` for a damaged archive.
+        """
+        folder = f"{self.package}/{PAYLOAD}/{component.golden}"
+        if self.artifact is not None:
+            unpack_folder(self.artifact, folder, scratch)
+        return (scratch if self.artifact else self.root) / folder / INDEX
 
     @property
     def lock(self) -> Lock:

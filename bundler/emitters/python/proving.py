@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from bundler.devices.registry import open_device
-from bundler.emitters.contract import ProofRequest, VariantProof
+from bundler.emitters.brought import BY_LOADER, Brought, describe_comparison, list_wanted
+from bundler.emitters.contract import Compare, ProofRequest, VariantProof
 from bundler.emitters.proofs import leave_unproven, make_opening, make_unproven
 from bundler.emitters.python.context import describe_classes
 from bundler.emitters.python.launching import Launch, open_launch, start, state_need
 from bundler.emitters.python.layout import WHEELS, Layout, read_layout
 from bundler.emitters.python.wheelhouse import check_locked
 from bundler.emitters.reports import Ending, Reported, read_report
+from bundler.execution.temporary import temporary_folder
 from bundler.model.paths import real_path
 from bundler.model.runtime import RuntimeComponent, RuntimeVariant
 from bundler.support.data import data_root
@@ -37,29 +41,56 @@ def prove_bundle(request: ProofRequest) -> tuple[VariantProof, ...]:
         with open_launch(layout, device, opening) as launch:
             if isinstance(launch, str):
                 return leave_unproven(layout.config, launch)
-            return run_self_test(layout, launch)
+            return run_self_test(layout, launch, request.compare)
 
 
-def run_self_test(layout: Layout, launch: Launch) -> tuple[VariantProof, ...]:
-    """Start the bundle once and read its report on each of its variants, from each way in which its files may lie."""
-    ending = _start_self_test(layout, launch)
-    return tuple(_make_proof(component, variant, ending, layout, launch) for component, variant in layout.config.pairs)
+def run_self_test(layout: Layout, launch: Launch, compare: Compare | None = None) -> tuple[VariantProof, ...]:
+    """Start the bundle once and read its report on each of its variants, from each way in which its files may lie. Its
+    outputs are brought back and compared with `compare`.
+    """
+    with temporary_folder("outputs") as name:
+        folder = Path(name)
+        wanted = list_wanted(layout.config, layout.recorded)
+        ending = _start_self_test(layout, launch, folder, wanted)
+        brought = None
+        if compare is not None and not _is_alone(layout, launch):
+            find_golden = functools.partial(layout.find_golden, scratch=folder / "golden")
+            brought = Brought(folder=folder, wanted=wanted, compare=compare, find_golden=find_golden)
+        return tuple(
+            _make_proof(component, variant, _read(ending, component, variant, layout, brought), layout, launch)
+            for component, variant in layout.config.pairs
+        )
 
 
-def _start_self_test(layout: Layout, launch: Launch) -> Ending:
-    """A single file unpacks itself: no installer lays its files."""
-    if layout.format == "pex" or launch.command[-2:] != ("-m", layout.package):
+def _read(
+    ending: Ending, component: RuntimeComponent, variant: RuntimeVariant, layout: Layout, brought: Brought | None
+) -> Reported:
+    recorded = layout.recorded[component.name]
+    found = read_report(ending, component, variant, recorded)
+    if brought is not None:
+        found = brought.judge(found, component, variant, recorded)
+    return replace(found, figures={**found.figures, "process_seconds": ending.seconds})
+
+
+def _is_alone(layout: Layout, launch: Launch) -> bool:
+    """A single file unpacks itself: no installer lays its files, and no program of ours runs beside it."""
+    return layout.format == "pex" or launch.command[-2:] != ("-m", layout.package)
+
+
+def _start_self_test(layout: Layout, launch: Launch, folder: Path, wanted: Mapping[str, Any]) -> Ending:
+    if _is_alone(layout, launch):
         return start(launch, ("self-test", *_OPTIONS))
     program = launch.device.put(data_root("templates") / "python" / "self_test_installed.py")
     copy = "" if layout.artifact else str(layout.root)
-    command = (*launch.command[:-2], program, layout.package, copy, json.dumps(describe_classes(layout.config)))
-    return start(replace(launch, command=command), _OPTIONS)
+    classes = json.dumps(describe_classes(layout.config))
+    task = (layout.package, copy, classes, launch.device.put(folder), json.dumps(wanted))
+    begun = replace(launch, command=(*launch.command[:-2], program, *task), writable=(*launch.writable, folder))
+    return start(begun, _OPTIONS)
 
 
 def _make_proof(
-    component: RuntimeComponent, variant: RuntimeVariant, ending: Ending, layout: Layout, launch: Launch
+    component: RuntimeComponent, variant: RuntimeVariant, found: Reported, layout: Layout, launch: Launch
 ) -> VariantProof:
-    found = read_report(ending, component, variant, layout.recorded[component.name])
     if found.passed is None or not found.raw:
         return make_unproven(component.name, variant.name, found.reason, passed=found.passed)
     installations = _read_installations(found.raw)
@@ -74,8 +105,11 @@ def _make_proof(
         comparison=None if refusals else found.comparison,
         reason=found.reason
         or refusals
-        or _describe_run(layout, launch) + _describe_copy(found) + _describe_installations(installations),
-        figures={**found.figures, "process_seconds": ending.seconds},
+        or _describe_run(layout, launch)
+        + _describe_copy(found)
+        + _describe_installations(installations)
+        + (BY_LOADER if _is_alone(layout, launch) else describe_comparison(layout.recorded[component.name])),
+        figures=found.figures,
         nodes=found.nodes,
         place=facts.place,
         means=launch.means,

@@ -10,6 +10,7 @@ from bundler.devices.browser.kind import ADAPTER
 from bundler.devices.browser.process import Adapter, guess_adapter
 from bundler.devices.contract import Command, Device, Facts, Need, Outcome
 from bundler.devices.registry import open_device
+from bundler.emitters.brought import BY_LOADER
 from bundler.emitters.contract import ProofRequest
 from bundler.emitters.proofs import leave_unproven, make_opening, make_unproven
 from bundler.emitters.reports import UNREADABLE, read_outcome
@@ -172,7 +173,7 @@ def _remark(outcome: Mapping[str, Any], report: PageReport, package: OpenPackage
     extras = [f"{outcome['threads']} threads"] if outcome.get("threads", 0) > 1 else []
     extras += ["on the software adapter"] if outcome.get("software") else []
     extras += [f"and the page reported: {str(fault)[:200]}" for fault in outcome.get("faults", ())[:1]]
-    return ", ".join((where, *extras))
+    return ", ".join((where, *extras)) + BY_LOADER
 
 
 def _name_runtime(package: OpenPackage) -> str:

@@ -8,12 +8,10 @@ import onnxruntime
 
 from bundler.model.codec import decode, encode
 from bundler.model.errors import StageError
-from bundler.model.reference import ReferenceFigures
 from bundler.model.results import Comparison
 from bundler.model.stage import Report, StageRequest, StageResult
-from bundler.onnxkit.golden import GoldenSet, Sample, read_golden
-from bundler.onnxkit.metrics import Tally
-from bundler.onnxkit.reference_tally import tally_references
+from bundler.onnxkit.golden import GoldenSet, read_golden
+from bundler.onnxkit.golden_tally import GoldenTally
 from bundler.onnxkit.running import RunError, count_lanes, run_in_lanes
 from bundler.onnxkit.sessions import open_session, read_settings
 from bundler.onnxkit.value_files import Value
@@ -36,14 +34,7 @@ _HINT = "the step before wrote a model that its own runtime rejects; try a lower
 
 
 def _compare(session: onnxruntime.InferenceSession, golden: GoldenSet, lanes: int, report: Report) -> Comparison:
-    references = dict(golden.references or tally_references(golden))
-    for port in session.get_outputs():  # an output without a recorded value is not reproduced
-        references.setdefault(port.name, ReferenceFigures(name=port.name))
-    tallies = {
-        name: Tally(name=name, stable=name not in golden.unstable_outputs, quantity=known.quantity)
-        for name, known in references.items()
-    }
-    total = len(golden)
+    tally, total = GoldenTally(golden, (port.name for port in session.get_outputs())), len(golden)
     held: dict[str, Value] = {}
     feeds = _feed_stream(golden, held) if golden.state else (sample.inputs for sample in golden)
     for index, actual in enumerate(run_in_lanes(session, feeds, lanes)):
@@ -52,11 +43,9 @@ def _compare(session: onnxruntime.InferenceSession, golden: GoldenSet, lanes: in
         if isinstance(actual, RunError):
             message = f"the model no longer runs on the golden sample {sample.name}"
             raise StageError(message, details=(str(actual),), hint=_HINT) from actual
-        for tally in tallies.values():
-            _add(tally, sample, actual)
+        tally.add(sample, actual)
         held.update({taken: actual[given] for taken, given in golden.state.items() if given in actual})
-    outputs = tuple(tally.result(references[name], by_step=bool(golden.state)) for name, tally in tallies.items())
-    return Comparison(outputs=outputs, samples=total)
+    return tally.result()
 
 
 def _feed_stream(golden: GoldenSet, held: Mapping[str, Value]) -> Iterator[Mapping[str, Value]]:
@@ -65,12 +54,3 @@ def _feed_stream(golden: GoldenSet, held: Mapping[str, Value]) -> Iterator[Mappi
     """
     for sample in golden:
         yield {**sample.inputs, **held}
-
-
-def _add(tally: Tally, sample: Sample, actual: Mapping[str, Value]) -> None:
-    if tally.name not in actual:
-        tally.reject("the model no longer has this output")
-    elif tally.name not in sample.outputs:
-        tally.reject(f"the golden sample {sample.name} has no recorded value for it")
-    else:
-        tally.add(sample.outputs[tally.name], actual[tally.name], sample.name)

@@ -14,8 +14,12 @@ from bundler.emitters.python import launching
 from bundler.emitters.python.launching import Launch
 from bundler.emitters.python.layout import read_layout
 from bundler.emitters.python.proving import run_self_test
+from bundler.model.codec import decode
 from bundler.model.proof import VariantProof
+from bundler.model.results import Comparison
+from bundler.model.stage import StageRequest
 from bundler.model.state import StateLink
+from bundler.stages.compare_outputs.run import run
 from tests.integration.python.packages import Package, write_package
 from tests.support import models
 from tests.support.bundles import combine_requests, make_request
@@ -109,6 +113,49 @@ FAULTS = {
 }
 
 
+_CALLED = "            return self._call(self._output_names, dict(zip(self._names, values)), None)"
+_WRONG = "return [value + 0.001 for value in self._call(self._output_names, dict(zip(self._names, values)), None)]"
+_COMPARED = "_compare(component, port, tolerance, figures[port.name], actual=actual, sample=sample)"
+_GOLDEN, _SESSIONS = "_loader/golden.py", "_loader/sessions.py"
+BROKEN = {
+    "outputs are wrong, and compared with themselves": (
+        (
+            (_SESSIONS, _CALLED, f"            {_WRONG}"),
+            (_GOLDEN, _COMPARED, _COMPARED.replace("actual=actual", "actual=sample.outputs[port.name]")),
+        ),
+        "and its loader reports 0",
+    ),
+    "one sample is run, and all are reported": (
+        ((_GOLDEN, "    for sample in golden:\n", "    for sample in [next(iter(golden))]:\n"),),
+        "those of 1 samples, and 8 were asked for",
+    ),
+    "the golden set is reported without running the model": (
+        ((_GOLDEN, "        results = run(", "        results = (lambda _: list(sample.outputs.values()))("),),
+        "its outputs could not be compared",
+    ),
+    "errors are reported a thousand times smaller": (
+        (
+            (_SESSIONS, _CALLED, f"            {_WRONG.replace('0.001', '0.000005')}"),
+            (
+                OUTCOMES,
+                _REPORTED,
+                (
+                    'outputs=[{**one, "max_absolute": one["max_absolute"] / 1000, "mean_absolute": 0.0}'
+                    " for one in (figures.to_json() for figures in result.outputs)],"
+                ),
+            ),
+        ),
+        "and its loader reports",
+    ),
+}
+
+
+def compare(golden: Path, outputs: Path) -> Comparison:
+    """What a build has a worker do."""
+    request = StageRequest(inputs={"golden": golden, "outputs": outputs}, options={}, output=outputs.parent)
+    return decode(Comparison, run(request, lambda *_: None).facts)
+
+
 def verify(package: Package) -> VariantProof:
     (proof,) = verify_all(package)
     return proof
@@ -121,7 +168,7 @@ def verify_all(package: Package) -> tuple[VariantProof, ...]:
         command=(sys.executable, "-m", package.name),
         environment={"PYTHONPATH": str(package.root), "XDG_CACHE_HOME": str(package.cache)},
     )
-    return run_self_test(layout, launch)
+    return run_self_test(layout, launch, compare)
 
 
 def test_an_honest_loader_is_believed(package: Package) -> None:
@@ -144,6 +191,16 @@ def test_a_lie_is_found(package: Package, lie: str, monkeypatch: pytest.MonkeyPa
     file, old, new, reason = LIES[lie]
     monkeypatch.setattr(launching, "TIME_LIMIT", 5.0 if lie == "never ends" else 60.0)
     alter(package, file, old, new)
+    proof = verify(package)
+    assert proof.passed is False
+    assert reason in proof.reason
+
+
+@pytest.mark.parametrize("broken", BROKEN)
+def test_a_comparison_that_is_broken_is_found(package: Package, broken: str) -> None:
+    alterations, reason = BROKEN[broken]
+    for alteration in alterations:
+        alter(package, *alteration)
     proof = verify(package)
     assert proof.passed is False
     assert reason in proof.reason

@@ -37,6 +37,8 @@ def test_the_version_of_python_is_reported(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setattr(proving, "read_layout", lambda _: layout)
     monkeypatch.setattr(launching, "find_python", lambda *_: ("3.12", Path(sys.executable)))
     (proof,) = proving.prove_bundle(ProofRequest(bundle=tmp_path, cache_root=tmp_path, listener=ignore))
-    assert proof.reason == "ran with onnxruntime 1.31.1 on Python 3.12, with no index"
+    assert (
+        proof.reason == "ran with onnxruntime 1.31.1 on Python 3.12, with no index, compared by the bundle's own loader"
+    )
     assert proof.unrun == ("Python 3.11", "Python 3.13")
     assert (proof.place, proof.means) == ("", "Python 3.12")

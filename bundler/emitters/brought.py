@@ -1,0 +1,143 @@
+"""Outputs that a bundle's program gave, brought back and compared by us.
+
+A loader compares as well, for its users. What it says of itself is not enough: its comparison may be broken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+
+from bundler.emitters.contract import Compare
+from bundler.emitters.reports import Recorded, Reported
+from bundler.model.confinement import find_inside
+from bundler.model.errors import StageError
+from bundler.model.gates import check_gate, describe_failures
+from bundler.model.results import Comparison, OutputComparison
+from bundler.model.runtime import Gate, RuntimeComponent, RuntimeConfig, RuntimeVariant, Tolerance
+from bundler.verification.streams import INDEX
+
+MAX_BYTES: Final = 4 << 20
+"""Bytes of outputs, of each component and variant, that are brought back; the first sample is, whatever its size."""
+
+SHARE: Final = 1e-3
+"""By how much an error that a loader reports may be smaller than ours: loaders add and round in another order."""
+
+
+def count_brought(recorded: Recorded) -> int:
+    """How many samples have their outputs brought back. It depends on the golden set alone, not on the machine."""
+    total, count = 0, 0
+    for size in recorded.output_bytes:
+        total += size
+        if count and total > MAX_BYTES:
+            break
+        count += 1
+    return count
+
+
+def list_wanted(config: RuntimeConfig, recorded: Mapping[str, Recorded]) -> dict[str, dict[str, dict[str, Any]]]:
+    """What a program is asked for, by component and variant: the `folder` for the outputs, with an index in the form
+    of the golden set's, and of how many `samples`. No name of a model names a file.
+    """
+    wanted: dict[str, dict[str, dict[str, Any]]] = {}
+    for place, (component, variant) in enumerate(config.pairs):
+        task = {"folder": str(place), "samples": count_brought(recorded[component.name])}
+        wanted.setdefault(component.name, {})[variant.name] = task
+    return wanted
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Brought:
+    """The outputs below `folder`, of which `wanted` were asked for. `find_golden` gives the index of a component's
+    golden set.
+    """
+
+    folder: Path
+    wanted: Mapping[str, Mapping[str, Mapping[str, Any]]]
+    compare: Compare
+    find_golden: Callable[[RuntimeComponent], Path]
+
+    def judge(
+        self, found: Reported, component: RuntimeComponent, variant: RuntimeVariant, recorded: Recorded
+    ) -> Reported:
+        """What is believed of a report that calls a variant good. Our figures replace those of the loader where all
+        samples were brought back. Never raises.
+        """
+        if found.passed is not True or found.comparison is None:
+            return found
+        task = self.wanted[component.name][variant.name]
+        try:
+            outputs = find_inside(self.folder, f"{task['folder']}/{INDEX}")
+            ours = self.compare(self.find_golden(component), outputs)
+        except StageError as error:
+            return _refuse(found, "; ".join((error.message, *error.details[:1])))
+        except (OSError, ValueError) as error:
+            return _refuse(found, f"{type(error).__name__}: {error}")
+        if ours.samples != task["samples"]:
+            return _refuse(found, f"it gave those of {ours.samples} samples, and {task['samples']} were asked for")
+        whole = ours.samples == recorded.samples
+        gate = variant.gate if whole else _for_part(variant.gate)
+        failures = describe_failures(ours, check_gate(ours, gate, component.unstable_outputs))
+        faults = [*failures, *_list_lies(found.comparison, ours, component, whole=whole)]
+        if faults:
+            return replace(found, passed=False, comparison=ours, reason="; ".join(faults))
+        return replace(found, comparison=_take_ours(found.comparison, ours)) if whole else found
+
+
+BY_LOADER: Final = ", compared by the bundle's own loader"
+"""What is said of a success where no outputs are brought back."""
+
+
+def describe_comparison(recorded: Recorded) -> str:
+    """What is said of a success where not all outputs are brought back."""
+    count = count_brought(recorded)
+    if count == recorded.samples:
+        return ""
+    return f"{BY_LOADER}; bundler compared {count} of {recorded.samples} samples itself"
+
+
+def _refuse(found: Reported, why: str) -> Reported:
+    return replace(found, passed=False, comparison=None, reason=f"its outputs could not be compared: {why}"[:300])
+
+
+def _for_part(gate: Gate) -> Gate:
+    """The limits that each element and each sample must meet; those on a whole set may be missed by a part of it."""
+
+    def part(tolerance: Tolerance) -> Tolerance:
+        return replace(
+            tolerance, sqnr_db=None, low_sqnr_db=None, typical_sqnr_db=None, cosine=None, top1_agreement=None,
+            agreement=None,
+        )  # fmt: skip
+
+    return replace(gate, default=part(gate.default), outputs={name: part(one) for name, one in gate.outputs.items()})
+
+
+def _list_lies(
+    reported: Comparison, ours: Comparison, component: RuntimeComponent, *, whole: bool
+) -> Iterator[str]:  # fmt: skip
+    """Outputs that have larger errors than the loader reports."""
+    said = {output.name: output for output in reported.outputs}
+    for output in ours.outputs:
+        one = said.get(output.name)
+        if one is None or output.name in component.unstable_outputs or _is_unjudged(one):
+            continue
+        peak = output.reference.peak if output.reference else 0.0
+        if one.max_absolute < output.max_absolute * (1 - SHARE) - 1e-12 * peak:
+            yield (
+                f"output {output.name!r} has an error of {output.max_absolute:.3g}, and its loader reports "
+                f"{one.max_absolute:.3g}"
+            )
+        elif whole and (one.agreement or 0.0) > (1.0 if output.agreement is None else output.agreement) + SHARE:
+            yield f"output {output.name!r} has {output.difference}, and its loader reports fewer"
+
+
+def _is_unjudged(output: OutputComparison) -> bool:
+    return bool(output.reference and output.reference.unjudged)
+
+
+def _take_ours(reported: Comparison, ours: Comparison) -> Comparison:
+    """Our figures, except of outputs that nothing could be judged of."""
+    unjudged = {output.name: output for output in reported.outputs if _is_unjudged(output)}
+    return replace(ours, outputs=tuple(unjudged.get(output.name, output) for output in ours.outputs))

@@ -1,0 +1,1 @@
+"""Compare a model's outputs with the golden set."""
