@@ -286,7 +286,7 @@ def list_parts(request: BuildRequest) -> dict[str, BuildRequest]:
 def target_overrides(request: BuildRequest) -> tuple[str, ...]:
     """What the request changes in any profile: what its format requires, then what the user has set.
 
-    Raises `ProfileError` for an unknown target.
+    Raises `UsageError` for an unknown target.
     """
     if request.format is None:
         return request.overrides
