@@ -20,6 +20,7 @@ from bundler.onnxkit.node_order import sort_model
 from bundler.onnxkit.placement_facts import tidy
 from bundler.onnxkit.signatures import model_signature
 from bundler.onnxkit.structure import (
+    count_listed,
     count_operators,
     iterate_nodes,
     iterate_tensors,
@@ -135,7 +136,7 @@ def _collect(model: ModelProto, path: Path, files: tuple[str, ...], name: str) -
         signature=model_signature(model),
         operators=operators,
         node_count=sum(1 for _ in iterate_nodes(model)),
-        parameter_count=sum(math.prod(tensor.dims) for tensor in weights),
+        parameter_count=sum(math.prod(tensor.dims) for tensor in weights) + count_listed(model),
         file_bytes=path.stat().st_size,
         weight_bytes=weight_bytes,
         generated_bytes=count_generated_bytes(model),

@@ -34,6 +34,12 @@ def refuse(path: Path) -> ModelError:
     return caught.value
 
 
+def test_the_coefficients_of_a_classical_model_are_parameters(tmp_path: Path) -> None:
+    facts = inspect(models.save(models.zipmap(), tmp_path), "linear")
+    assert facts.parameter_count == 3 * 4 + 3
+    assert facts.weight_bytes == 0
+
+
 def test_facts_of_a_network(tmp_path: Path) -> None:
     path = models.save(models.cnn(), tmp_path)
     facts = inspect(path, "orientation")
