@@ -43,7 +43,7 @@ class MethodSummary:
 def list_methods(target: str | None = None) -> tuple[MethodSummary, ...]:
     """The precision methods that the first providers of a target's variants support; all without a target.
 
-    Raises `ProfileError` for an unknown target.
+    Raises `UsageError` for an unknown target.
     """
     from bundler.profiles.methods import METHODS  # noqa: PLC0415 - a list of targets needs no methods
 

@@ -28,6 +28,8 @@ CHOOSING = """\
 4. Give `--calibration` where a variant has a method for it: NPUs are fastest in int8, and some support nothing else.
 5. Providers of phones and NPUs require fixed sizes. The targets fix dimensions of usual names, as shown; `--dim` fixes
    others, and overrides a target's; `--shape x=1,3,48,192` fixes the sizes of an input, with or without names.
+   There `?` leaves a size unchanged, and `64..320` (or `64..192..320`, tuned for 192) is a range, where a provider
+   takes ranges.
 6. Compilation ahead of time makes the first start fast. Files that only the device can generate are generated there,
    at install or first start (by `prewarm` in a Python bundle, by your application with a bundle of files); until then
    the next variant runs.

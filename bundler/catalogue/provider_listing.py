@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from bundler.model.errors import UsageError
 from bundler.model.requirements import Need, describe_need
 from bundler.providers.knowledge import SIZES, Availability, NeedRule, OptionRule, ProviderKnowledge
-from bundler.providers.registry import find_provider, provider_names
+from bundler.providers.registry import describe_unknown, find_provider, provider_names
 from bundler.providers.values import expected
 
 Work = Literal["before shipping", "on the device", "none"]
@@ -94,8 +95,11 @@ def list_providers() -> tuple[ProviderSummary, ...]:
 
 
 def describe_provider(name: str) -> ProviderDetails:
-    """All of one provider, by its short name or the runtime's. Raises `ProfileError` for an unknown one."""
-    known = find_provider(_short_name(name))
+    """All of one provider, by its short name or the runtime's. Raises `UsageError` for an unknown one."""
+    short = _short_name(name)
+    if short not in provider_names():
+        raise UsageError(describe_unknown(name), hint="`bundler targets providers` lists them")
+    known = find_provider(short)
     compiler, deferral = known.compiler, known.deferral
     return ProviderDetails(
         summary=summarize_provider(known),

@@ -54,8 +54,8 @@ description = ""
 def write_starter(target: str, extends: str, path: Path) -> Path:
     """Write a commented profile for `target` to `path`. It is valid when written.
 
-    Raises `UsageError` for a name that is no identifier or a file that exists, `ProfileError` when `extends` is
-    unknown or lacks values that a target requires.
+    Raises `UsageError` for a name that is no identifier, a file that exists or an unknown `extends`, `ProfileError`
+    when `extends` lacks values that a target requires.
     """
     if not _IDENTIFIER.fullmatch(target):
         raise UsageError(

@@ -17,12 +17,13 @@ from bundler.support.text import shorten, visible
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeviceContext:
     """Raw lines of text, which the templates escape. `needs` are the requirements, the system first; `fixed` are sizes
-    that the model leaves open and this bundle fixes; `left_out` are variants of the target that are not in this bundle.
-    With `searched` a loader can look for some of the requirements.
+    that the model leaves open and this bundle fixes, one of which another build `refits`; `left_out` are variants of
+    the target that are not in this bundle. With `searched` a loader can look for some of the requirements.
     """
 
     needs: tuple[str, ...]
     fixed: tuple[str, ...]
+    refits: bool
     left_out: tuple[str, ...]
     unstable: tuple[str, ...]
     searched: bool
@@ -39,6 +40,7 @@ def describe_device(request: EmitRequest) -> DeviceContext:
                 f"{shorten(size.name)} = {size.size}, {FIXED_BY[size.by]}" for size in component.fixed_sizes
             ],
         ),
+        refits=any(size.by != "model" for component in config.components for size in component.fixed_sizes),
         left_out=request.left_out,
         unstable=_name_owners(config, lambda component: [shorten(name) for name in component.unstable_outputs]),
         searched=any(need.libraries for _, variant in config.pairs for need in variant.requires.needs),

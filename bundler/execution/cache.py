@@ -116,7 +116,8 @@ def open_cache(choice: str | CacheChoice | None = None) -> Cache:
     `file:///…`), or a folder that others own or may write to.
 
     The default is BUNDLER_CACHE, or the user's cache folder. What is executed (environments, proofs, wheels) never
-    comes from a shared store. Raises `UsageError` when the folder is not ours, and `StageError` when it cannot be made.
+    comes from a shared store. Raises `UsageError` when the folder is not ours or cannot be made, and `StageError` when
+    the disk is full.
     """
     choice = choice if isinstance(choice, CacheChoice) else CacheChoice(choice, _is_readonly_asked())
     asked = choice.place or os.environ.get("BUNDLER_CACHE") or ""
@@ -212,8 +213,8 @@ def _prepare(root: Path) -> Path:
     return root
 
 
-def _cannot_make(root: Path, error: OSError) -> StageError:
-    return storage_error(error, "making the cache", root) or StageError(
+def _cannot_make(root: Path, error: OSError) -> StageError | UsageError:
+    return storage_error(error, "making the cache", root) or UsageError(
         f"the cache folder {root} cannot be made: {error.strerror}",
         hint="name a folder that you may write to with `--cache` or BUNDLER_CACHE, or set HOME or XDG_CACHE_HOME",
     )

@@ -44,7 +44,7 @@ class DefectError(BundlerError):
 
 
 class UsageError(BundlerError):
-    """The command line, the project file or the samples are invalid (exit code 2)."""
+    """The command line, the project file or the samples are invalid, or name something unknown (exit code 2)."""
 
     exit_code = 2
     kind = "usage"
@@ -62,7 +62,7 @@ class ModelError(BundlerError):
 
 
 class ProfileError(BundlerError):
-    """A target profile is unknown or not valid (exit code 4)."""
+    """A target profile cannot be read, is not valid, or does not suit (exit code 4)."""
 
     exit_code = 4
     kind = "profile"

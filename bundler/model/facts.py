@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from bundler.model.signature import Signature
+from bundler.model.signature import Port, Signature, find_mask
 
 MAX_METADATA_BYTES: Final = 1 << 20
 """Maximum size of a model's metadata in UTF-8. Loaders read it with `runtime.json` at each start. The largest of 105
@@ -29,7 +29,8 @@ class ModelFacts:
     constants. `peak_memory_bytes` is an estimate: weights plus the largest sum of live activations at batch size one;
     None where shapes are unknown. `generated_bytes` are constants that the graph generates instead of storing them (a
     network published without weights). `external_sizes` are the bytes of each of the `external_files` when the model
-    was checked. `metadata` are the entries of `metadata_props`.
+    was checked. `metadata` are the entries of `metadata_props`; `masks` the inputs of integers that the graph takes for
+    masks.
     """
 
     name: str
@@ -52,11 +53,16 @@ class ModelFacts:
     generated_bytes: int = 0
     external_sizes: tuple[int, ...] = ()
     metadata: Mapping[str, str] = field(default_factory=dict)
+    masks: tuple[str, ...] = ()
 
     @property
     def total_bytes(self) -> int:
         """Bytes of the model file and its external data together."""
         return self.file_bytes + self.external_bytes
+
+    def is_mask(self, port: Port) -> bool:
+        """Whether ones in this input let everything through, by its name or by its use."""
+        return bool(find_mask(port.name, port.type.element_type)) or port.name in self.masks
 
     def has_operator(self, *names: str) -> bool:
         """Whether any of the operators occurs."""

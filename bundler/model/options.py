@@ -126,8 +126,8 @@ On = Annotated[
     Option(
         "--on",
         metavar="DEVICE",
-        help="Where to run the bundle: local, qemu-aarch64 (with a core: qemu-aarch64:cortex-a76), browser "
-        "(with a program: browser:/usr/bin/chromium, or BUNDLER_BROWSER), or a device that a package provides.",
+        help="Where to run the bundle: local, qemu-aarch64, browser, or a device that a package provides "
+        "(docs/devices.md).",
         default="the first that suits the target",
     ),
 ]

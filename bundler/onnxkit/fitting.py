@@ -20,6 +20,7 @@ from bundler.onnxkit.placement_facts import limit_lines
 from bundler.onnxkit.value_files import Value
 
 _MAX_SHOWN = 20
+_MAX_HINTED = 3
 _WRONG_NAME, _MISSING = "the model has no input ", " is missing ("
 _SAVEZ_OWN = frozenset({"file", "allow_pickle"})
 """Names that `numpy.savez` itself takes."""
@@ -46,6 +47,8 @@ class Fitting:
         self._hint = hint or _HINT
         self._problems: list[str] = []
         self._casts: dict[str, str] = {}
+        self._misshapen: dict[str, str] = {}
+        self._has_nan = False
         self._count = 0
         self._unreadable = False
 
@@ -69,9 +72,11 @@ class Fitting:
         """Whether this sample fits the model's inputs."""
         found = list(sample_problems(values, self._signature)) or list(self._find_outside(values))
         if not found and not self._allow_nan:
-            found = [f"{name!r}: holds NaN" for name in nan_inputs(values)]
+            found = list(describe_non_finite(values, infinite=False))
+            self._has_nan = self._has_nan or bool(found)
         self._problems += [f"{name}: {text}" for text in found]
         self._casts |= find_casts(values, self._signature) if found else {}
+        self._misshapen |= find_misshapen(values, self._signature) if found else {}
         self._count += 1
         return not found
 
@@ -95,7 +100,8 @@ class Fitting:
         if self._problems:
             details = limit_lines(self._problems, _MAX_SHOWN)
             what = "samples cannot be read" if self._unreadable else "the samples do not fit the model"
-            raise UsageError(what, details=details, hint=self._describe_casts() or self._describe_names() or self._hint)
+            hint = self._describe_casts() or self._describe_names() or self._describe_shapes() or self._hint
+            raise UsageError(what, details=details, hint=hint)
 
     def _describe_casts(self) -> str:
         """How to convert arrays where their types alone are wrong; empty for other problems."""
@@ -111,6 +117,14 @@ class Fitting:
         required = [port.name for port in self._signature.inputs if not port.optional and port.type.kind == "tensor"]
         call = _write_savez(dict.fromkeys(required, "{}"))
         return f"give one array for each input, by its name: {call}; `bundler inspect MODEL` shows the model's inputs"
+
+    def _describe_shapes(self) -> str:
+        """The shapes to give, or the NaN to remove, where these alone are wrong; as `_describe_names`."""
+        if self._hint is not _HINT or any(_names_differ(problem) for problem in self._problems):
+            return ""
+        if self._misshapen:
+            return "; ".join([*self._misshapen.values()][:_MAX_HINTED])
+        return "remove the samples that hold NaN, or replace these values" if self._has_nan else ""
 
 
 def _names_differ(problem: str) -> bool:
@@ -169,6 +183,19 @@ def find_casts(values: Mapping[str, Value], signature: Signature) -> dict[str, s
     return found
 
 
+def find_misshapen(values: Mapping[str, Value], signature: Signature) -> dict[str, str]:
+    """What to give for the inputs whose arrays have another shape than the model's."""
+    found = {}
+    for port in signature.inputs:
+        value, shape = values.get(port.name), port.type.shape
+        if port.type.kind != "tensor" or not isinstance(value, np.ndarray) or shape_fits(value.shape, shape):
+            continue
+        found[port.name] = f"give {port.name!r} as {describe_type(port.type)}, not {_describe(value)}"
+        if len(value.shape) == len(shape or ()) + 1:
+            found[port.name] += ": one .npz whose first axis counts the samples is given itself, not its folder"
+    return found
+
+
 def _suggest(name: str, candidates: list[str]) -> str:
     lowered = {candidate.lower(): candidate for candidate in candidates}
     close = difflib.get_close_matches(name.lower(), list(lowered), 1, cutoff=0.5)
@@ -189,11 +216,16 @@ def _value_problems(label: str, value: Value, kind: ValueType) -> Iterator[str]:
         yield f"{label}: expected {describe_type(kind)}, got {_describe(value)}"
 
 
-def nan_inputs(values: Mapping[str, Value]) -> tuple[str, ...]:
-    """The inputs that hold NaN."""
-    return tuple(
-        name for name, value in values.items() if any(np.isnan(to_wide(array)).any() for array in numbers(value))
-    )
+def describe_non_finite(values: Mapping[str, Value], *, infinite: bool = True) -> Iterator[str]:
+    """`'x' holds 1 NaN among 8 values`, for each input with NaN or, with `infinite`, with infinity."""
+    for name, value in values.items():
+        arrays = [to_wide(array) for array in numbers(value)]
+        counts = {"NaN": sum(int(np.isnan(array).sum()) for array in arrays)}
+        if infinite:
+            counts["infinite"] = sum(int(np.isinf(array).sum()) for array in arrays)
+        found = " and ".join(f"{count} {what}" for what, count in counts.items() if count)
+        if found:
+            yield f"{name!r} holds {found} among {sum(array.size for array in arrays)} values"
 
 
 def shape_fits(shape: Sequence[int], wanted: Sequence[Any] | None) -> bool:

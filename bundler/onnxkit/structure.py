@@ -210,6 +210,15 @@ def list_bytes(model: ModelProto) -> int:
     return sum(attribute.ByteSize() for attribute in attributes if attribute.type in kinds)
 
 
+def count_listed(model: ModelProto) -> int:
+    """The numbers in attributes' lists, as thresholds and coefficients: models of ai.onnx.ml may have no others.
+
+    Of a tree, `nodes_hitrates` are statistics.
+    """
+    attributes = (attribute for node in iterate_nodes(model) for attribute in node.attribute)
+    return sum(len(attribute.floats) for attribute in attributes if attribute.name != "nodes_hitrates")
+
+
 def integer_attribute(node: NodeProto, name: str, default: int = 0) -> int:
     """A node's attribute `name`, or `default` where it has none."""
     return next((int(item.i) for item in node.attribute if item.name == name), default)

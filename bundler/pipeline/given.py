@@ -14,11 +14,12 @@ from bundler.pipeline.data import DataArgument, check_used, read_argument
 from bundler.pipeline.initial_values import open_initial_values
 from bundler.pipeline.requests import BuildRequest
 from bundler.pipeline.sample_shapes import read_first_shapes
-from bundler.pipeline.sources import is_reference
+from bundler.pipeline.sources import is_reference, parse_reference
 from bundler.pipeline.workspace import Workspace
 from bundler.planning.data import DataRequest
 from bundler.profiles.schema import TargetProfile
 from bundler.stages.export_huggingface.spec import ENVIRONMENT as EXPORTER
+from bundler.stages.export_huggingface.spec import FETCHER
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +38,7 @@ def source_environments(request: BuildRequest) -> tuple[str, ...]:
     """The environments that what `request` names must go through before any plan is made of it."""
     found = {argument.environment for argument in _read_arguments(request).values()}
     if is_reference(str(request.model)):
-        found.add(EXPORTER)
+        found |= {EXPORTER} if parse_reference(str(request.model)).folder is not None else {EXPORTER, FETCHER}
     return tuple(sorted(found))
 
 

@@ -31,8 +31,8 @@ _LOCK: Final = ".lock"
 
 @contextmanager
 def staging_folder(final: Path) -> Iterator[Path]:
-    """An empty folder beside `final`, removed in the end whatever happens. Raises `StageError` when it cannot be made,
-    and when the disk refuses what the block writes.
+    """An empty folder beside `final`, removed in the end whatever happens. Raises `UsageError` when it cannot be made,
+    and `StageError` when the disk is full or refuses what the block writes.
 
     We hold the lock beside it for as long as we work: what a killed build left is swept by the next one. Its name has
     our process number too, for file systems without locks; alone that says little, since the first process of every
@@ -48,7 +48,9 @@ def staging_folder(final: Path) -> Iterator[Path]:
             folder.mkdir()
     except OSError as error:
         lock.release(remove=True)
-        raise StageError(f"cannot write in {final.parent}: {error.strerror}", hint="choose another --output") from error
+        raise full_disk_error(error, f"making {folder.name}", final.parent) or UsageError(
+            f"cannot write in {final.parent}: {error.strerror}", hint="choose another --output"
+        ) from error
     try:
         yield folder
     except OSError as error:

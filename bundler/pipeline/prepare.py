@@ -14,7 +14,7 @@ from bundler.emitters.contract import Runnable, Selective
 from bundler.emitters.registry import check_format, find_writer
 from bundler.execution.executor import Source
 from bundler.model.attempts import Frontier, RecordedChoice
-from bundler.model.errors import BundlerError, OpenSizesError, ProfileError, UsageError
+from bundler.model.errors import BundlerError, OpenSizesError, UsageError
 from bundler.model.events import Listener, Reporter, ignore
 from bundler.model.facts import ModelFacts
 from bundler.model.plan import MODEL, ORIGINAL, BuildPlan, ComponentPlan, Decision
@@ -282,7 +282,7 @@ def _choose_pythons(request: BuildRequest, resolved: Resolved, listener: Listene
 def _fit_pythons(request: BuildRequest) -> Resolved:
     try:
         return resolve_layers(request.target, profile_overrides(request))
-    except ProfileError as error:
+    except UsageError as error:
         reasons = [text.partition(": ")[2] for text in error.details if text.startswith(_SET_PYTHONS)]
         if len(reasons) < len(error.details) or not reasons:
             raise

@@ -26,7 +26,7 @@ from bundler.catalogue.recommending import (
     family_targets,
     suggest_sizes,
 )
-from bundler.model.errors import BundlerError, ProfileError
+from bundler.model.errors import BundlerError, ProfileError, UsageError
 from bundler.model.events import Listener
 from bundler.model.facts import ModelFacts
 from bundler.pipeline.opening import open_model
@@ -84,7 +84,7 @@ class Recommendations:
 def recommend_targets(path: Path, device: str | None, workspace: Workspace, listener: Listener) -> Recommendations:
     """Inspect a model without running it, and pick targets for it.
 
-    Raises `ModelError`; `ProfileError` for a device that no target is known for, and where no target fits.
+    Raises `ModelError`; `UsageError` for a device that no target is known for; `ProfileError` where no target fits.
     """
     # A device that nobody knows is said before a large model is read.
     matches = None if device is None else find_matches(device, list_targets())
@@ -106,7 +106,7 @@ def _shut_in(pick: Recommendation) -> Recommendation:
 def find_matches(device: str, summaries: Sequence[Summary]) -> tuple[Match, ...]:
     """The targets that `device` means, or else those that run on it although no target is of it.
 
-    Raises `ProfileError` with those that are spelt alike when there is none.
+    Raises `UsageError` with those that are spelt alike when there is none.
     """
     candidates = _candidates(summaries)
     matches = find_devices(device, candidates) or find_stand_ins(device, candidates)
@@ -116,9 +116,9 @@ def find_matches(device: str, summaries: Sequence[Summary]) -> tuple[Match, ...]
     if matches:
         return matches
     if refusals:
-        raise ProfileError(f"no target runs on the device {shorten(device)}", details=refusals, hint=_ALL_TARGETS)
+        raise UsageError(f"no target runs on the device {shorten(device)}", details=refusals, hint=_ALL_TARGETS)
     close = suggest_devices(device, candidates)
-    raise ProfileError(
+    raise UsageError(
         f"no target is known for the device {shorten(device)}",
         details=(f"spelt alike: {', '.join(close)}",) if close else (),
         hint=_ALL_TARGETS,

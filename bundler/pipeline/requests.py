@@ -87,9 +87,8 @@ class BuildRequest:
         Option(
             "--samples",
             metavar="PATH|FUNCTION",
-            help="Inputs for the golden set: a folder of .npz files, of test_data_set_* folders, or of images, audio "
-            "or texts with a preprocessing; one .npz with a leading sample axis; or a function, as file.py:function, "
-            "that gives mappings from input name to array. Default: seeded synthetic inputs, as the report states.",
+            help="Inputs for the golden set: a folder, an .npz file or file.py:function (docs/smaller.md, Data).",
+            default="seeded synthetic inputs",
             of_one_model=True,
         ),
     ] = None
@@ -98,8 +97,7 @@ class BuildRequest:
         Option(
             "--golden",
             metavar="samples|synthetic",
-            help="Golden set in the bundle: up to 16 of the --samples, or seeded inputs like them. The samples always "
-            "judge the build.",
+            help="Golden set in the bundle: up to 16 of the --samples, or seeded inputs like them.",
         ),
     ] = "samples"
     calibration: Annotated[
@@ -107,8 +105,8 @@ class BuildRequest:
         Option(
             "--calibration",
             metavar="PATH|FUNCTION",
-            help="Data for the ranges of quantised values: as --samples, or the word synthetic (the bundle is then "
-            "marked as not for shipping). Default: most of the samples; a fifth is held out to judge.",
+            help="Data for the ranges of quantised values: as --samples, or the word synthetic (not for shipping).",
+            default="most of the samples",
             of_one_model=True,
         ),
     ] = None
@@ -138,9 +136,8 @@ class BuildRequest:
         Option(
             "--shape",
             metavar="INPUT=SIZES",
-            help="Fix the sizes of an input (x=1,3,48,192), also unnamed ones; ? leaves a size unchanged, and 64..320 "
-            "(or 64..192..320, tuned for 192) is a range where a provider takes ranges. May be given several times; "
-            "MODEL:INPUT=SIZES names one of several models.",
+            help="Fix the sizes of an input, also unnamed ones: x=1,3,48,192 (docs/targets.md); may be given several "
+            "times.",
             read=parse_shapes,
             show=show_shapes,
             of_one_model=True,
@@ -151,10 +148,7 @@ class BuildRequest:
         Option(
             "--state",
             metavar="INPUT=OUTPUT",
-            help="Feed an output to an input of the next call: h0=hn starts with zeros, h0=hn,initial=0.5 or "
-            "h0=hn,initial=start.npy with other values; past_k=present_k,grows=2 grows along axis 2 with each call. "
-            "The samples are then the steps of one stream, without this input. May be given several times; it applies "
-            "to each model that has both names, or to one, as MODEL:INPUT=OUTPUT.",
+            help="Feed an output to an input of the next call (docs/python.md, Streams); may be given several times.",
             read=parse_state,
             show=show_state,
             of_one_model=True,
@@ -200,8 +194,8 @@ class BuildRequest:
         bool,
         Option(
             "--measure",
-            help="Time every variant for some seconds, next to the original model. Default: about 0.4 s for the first "
-            "variant that runs, if it is fast enough.",
+            help="Time every variant for some seconds, next to the original model.",
+            default="about 0.4 s for the first variant that runs",
         ),
     ] = False
     on: On = None
@@ -286,7 +280,7 @@ def list_parts(request: BuildRequest) -> dict[str, BuildRequest]:
 def target_overrides(request: BuildRequest) -> tuple[str, ...]:
     """What the request changes in any profile: what its format requires, then what the user has set.
 
-    Raises `ProfileError` for an unknown target.
+    Raises `UsageError` for an unknown target.
     """
     if request.format is None:
         return request.overrides

@@ -18,8 +18,7 @@ class Settings:
         Option(
             "--sandbox",
             variable="BUNDLER_SANDBOX",
-            help="Run models and bundles without a network; of your files, they can read only the model, the data and "
-            "the cache (Linux, with bubblewrap).",
+            help="Run models and bundles without a network; they read only model, data and cache (Linux, bubblewrap).",
         ),
     ] = False
     cache: Annotated[
@@ -28,8 +27,7 @@ class Settings:
             "--cache",
             metavar="DIR|URL",
             variable="BUNDLER_CACHE",
-            help="Cache of finished steps: a folder, or the URL (s3://…) of a shared cache, which needs the key of "
-            "its writers, in BUNDLER_CACHE_KEY or the file BUNDLER_CACHE_KEY_FILE.",
+            help="Cache of finished steps: a folder, or the URL (s3://…) of a shared cache (docs/safety.md).",
             default="the user's cache folder",
         ),
     ] = None
@@ -38,8 +36,7 @@ class Settings:
         Option(
             "--cache-readonly",
             variable="BUNDLER_CACHE_READONLY",
-            help="Read the cache without writing to it; new results are kept for this run only (with a shared "
-            "cache, in your local cache).",
+            help="Read the cache without writing to it; new results are kept for this run only.",
         ),
     ] = False
     jobs: Annotated[

@@ -23,7 +23,7 @@ from bundler.model.results import StepOutcome
 from bundler.pipeline.workspace import Workspace
 from bundler.stages.export_huggingface import fetch
 from bundler.stages.export_huggingface.folder import CONFIG, PREPROCESSING, read_folder
-from bundler.stages.export_huggingface.spec import ENVIRONMENT, SPEC
+from bundler.stages.export_huggingface.spec import ENVIRONMENT, FETCHER, SPEC
 from bundler.support.processes import run_process
 
 PREFIX = "hf:"
@@ -143,7 +143,7 @@ def _parse_query(query: str, text: str) -> dict[str, str]:
 def _locate(reference: HubReference, workspace: Workspace, reporter: Reporter) -> tuple[Path, str]:
     if reference.folder is not None:
         return reference.folder, ""
-    python = workspace.environments.resolve(ENVIRONMENT, SPEC.packages, reporter).python
+    python = workspace.environments.resolve(FETCHER, ("huggingface-hub",), reporter).python
     reporter.say(f"fetching {reference.model_id}")
     script = Path(fetch.__file__)
     answer = _ask([str(python), "-I", str(script), reference.model_id, reference.revision, *_WANTED])

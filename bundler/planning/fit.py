@@ -8,10 +8,23 @@ from bundler.model.free_dimensions import tensor_type, unnamed_labels
 from bundler.model.open_sizes import Asker, explain_command
 from bundler.planning.precision import CALIBRATION_HINT
 from bundler.planning.traits import judge_free_sizes
-from bundler.profiles.asked import as_texts
+from bundler.profiles.asked import as_texts, is_compiled_here
 from bundler.profiles.methods import Loss
 from bundler.profiles.schema import Variant
 from bundler.providers.registry import find_provider
+
+_CLASSICAL = "ai.onnx.ml."
+
+
+def check_operators(variant: Variant, facts: ModelFacts) -> None:
+    """Raise `UsageError` when a compiler would get operators of ai.onnx.ml alone: no accelerator has them."""
+    if is_compiled_here(variant) and all(name.startswith(_CLASSICAL) for name in facts.operators):
+        title = find_provider(variant.providers[0].name).title
+        raise UsageError(
+            f"variant {variant.name} is compiled for {title}, which has no operator of ai.onnx.ml",
+            details=(f"the model has only {', '.join(facts.operators)}",),
+            hint="models of ai.onnx.ml run on the CPU alone: choose a target of the CPU (`bundler targets list`)",
+        )
 
 
 def check_shapes(variant: Variant, facts: ModelFacts, asker: Asker) -> None:

@@ -23,7 +23,7 @@ from bundler.planning.compile import (
 )
 from bundler.planning.data import GOLDEN, DataPlan
 from bundler.planning.devices import choose_device_optimization, computed_loss, is_accelerated, leave_optimizers_out
-from bundler.planning.fit import check_numbers, check_shapes, find_free_sizes
+from bundler.planning.fit import check_numbers, check_operators, check_shapes, find_free_sizes
 from bundler.planning.gate import choose_gate
 from bundler.planning.precision import precision_step
 from bundler.planning.rules import DISABLE_ALL, ENABLE_ALL, OptimizationRule, choose_optimization
@@ -67,6 +67,7 @@ class VariantDraft:
 def plan_variant(draft: Draft, variant: Variant, method: str) -> VariantDraft:
     """The steps of one variant with this precision. Raises `UsageError` for missing data or an incompatible model."""
     _check_capture(variant, draft)
+    check_operators(variant, draft.facts)
     check_shapes(variant, draft.facts, draft.asker)
     rule = _choose_rule(draft, variant)
     if method != NONE and METHODS[method].keeps_constants:

@@ -8,7 +8,7 @@ import tomllib
 from collections.abc import Sequence
 from typing import Any
 
-from bundler.model.errors import ProfileError
+from bundler.model.errors import UsageError
 from bundler.profiles.chain import Key, Layered, shorten
 
 ORIGIN = "--set"
@@ -20,7 +20,7 @@ _SPLIT = re.compile(r"""^((?:[^="']|"(?:[^"\\]|\\.)*"|'[^']*')*)=(.*)$""", re.DO
 def apply_overrides(layered: Layered, overrides: Sequence[str]) -> Layered:
     """`layered` with each `dotted.key=value` set. An element of an array is named by its position or its `name`.
 
-    A value is read as TOML and, where it is none, taken as text. Raises `ProfileError`.
+    A value is read as TOML and, where it is none, taken as text. Raises `UsageError`.
     """
     data = copy.deepcopy(layered.data)
     origins = dict(layered.origins)
@@ -42,7 +42,7 @@ def _forget(notes: dict[Key, str], place: Key) -> None:
 
 
 def parse_override(text: str) -> tuple[tuple[str, ...], Any]:
-    """The key's parts and the value of one `dotted.key=value`. Raises `ProfileError`."""
+    """The key's parts and the value of one `dotted.key=value`. Raises `UsageError`."""
     key, value = _split(text)
     return _parse_key(key, text), _parse_value(value)
 
@@ -104,8 +104,8 @@ def _step(holder: Any, name: str, override: str) -> str | int:
     raise _malformed(override, f"the profile has no {shorten(name)} at that place")
 
 
-def _malformed(override: str, reason: str) -> ProfileError:
-    return ProfileError(
+def _malformed(override: str, reason: str) -> UsageError:
+    return UsageError(
         f"cannot apply --set {shorten(override)}",
         details=(reason,),
         hint="write dotted.key=value, for instance --set optimization.level=basic",

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bundler.model.errors import BundlerError, ProfileError
+from bundler.model.errors import BundlerError, ProfileError, UsageError
 from bundler.profiles.chain import Layered, load_chain, shorten
 from bundler.profiles.locations import find_catalogue
 from bundler.profiles.overrides import ORIGIN, apply_overrides
@@ -38,7 +38,8 @@ def target_ids() -> tuple[str, ...]:
 def resolve_target(name_or_path: str, overrides: Sequence[str] = ()) -> TargetProfile:
     """The profile of a target, by its name or by the path of a TOML file, with `dotted.key=value` overrides.
 
-    Raises `ProfileError` with one line of `details` for each thing that is wrong.
+    Raises `ProfileError` with one line of `details` for each thing that is wrong; `UsageError` for an unknown name and
+    where the overrides alone are wrong.
     """
     return resolve_layers(name_or_path, overrides).profile
 
@@ -50,19 +51,17 @@ def resolve_layers(name_or_path: str, overrides: Sequence[str] = ()) -> Resolved
 
 
 def read_ecosystem(name_or_path: str) -> str:
-    """The ecosystem that a target's files name, unchecked. Raises `ProfileError`."""
+    """The ecosystem that a target's files name, unchecked. Raises `ProfileError` and `UsageError`."""
     bundle = load_chain(locate_target(name_or_path)).data.get("bundle", {})
     found = bundle.get("ecosystem") if isinstance(bundle, Mapping) else None
     return found if isinstance(found, str) else "python"
 
 
 def locate_target(name_or_path: str) -> Path:
-    """The file of a target. What ends in `.toml` or has a separator is a path. Raises `ProfileError`."""
+    """The file of a target. What ends in `.toml` or has a separator is a path. Raises `UsageError`."""
     if name_or_path.endswith(".toml") or "/" in name_or_path or "\\" in name_or_path:
         if "\0" in name_or_path:
-            raise ProfileError(
-                f"{shorten(name_or_path)} is not a path", hint="`bundler targets list` shows all targets"
-            )
+            raise UsageError(f"{shorten(name_or_path)} is not a path", hint="`bundler targets list` shows all targets")
         return Path(name_or_path)
     found = find_catalogue().targets.get(name_or_path)
     if found is None:
@@ -115,7 +114,7 @@ def _spell_texts(layered: Layered) -> Layered:
     return replace(layered, data=data)
 
 
-def _invalid(layered: Layered, problems: Sequence[Problem]) -> ProfileError:
+def _invalid(layered: Layered, problems: Sequence[Problem]) -> ProfileError | UsageError:
     from bundler.profiles.problems import show_problem  # noqa: PLC0415 - see above
 
     count = "1 problem" if len(problems) == 1 else f"{len(problems)} problems"
@@ -130,12 +129,12 @@ def _invalid(layered: Layered, problems: Sequence[Problem]) -> ProfileError:
     )
 
 
-def _unfit_overrides(problems: Sequence[Problem]) -> ProfileError:
+def _unfit_overrides(problems: Sequence[Problem]) -> UsageError:
     """The user gave these on the command line, and has no file to look into."""
     from bundler.profiles.problems import show_key  # noqa: PLC0415 - see above
 
     what = f"--set {show_key(problems[0].key)} does" if len(problems) == 1 else f"{len(problems)} values of --set do"
-    return ProfileError(
+    return UsageError(
         f"{what} not fit the target",
         details=tuple(f"--set {show_key(problem.key)}: {problem.text}" for problem in problems),
         hint="`bundler targets methods` lists every method"
@@ -148,16 +147,16 @@ MOST_MEANT = 4
 """Targets that a message suggests."""
 
 
-def _unknown_target(name: str) -> ProfileError:
+def _unknown_target(name: str) -> UsageError:
     known = [part for part in name.split(",") if part in target_ids()] if "," in name else []
     if known:
         flags = " ".join(f"--target {part}" for part in name.split(","))
-        return ProfileError(
+        return UsageError(
             f"{shorten(name)} is not a target: each target requires a separate option", hint=f"use {flags}"
         )
     close = _find_meant(name)[:MOST_MEANT]
     meant = "; did you mean " + " or ".join(f'"{target}"' for target in close) + "?" if close else ""
-    return ProfileError(
+    return UsageError(
         f"unknown target {shorten(name)}{meant}",
         hint="`bundler targets list` shows all targets; `bundler targets recommend MODEL --device NAME` finds one by "
         "any name of the device; for your profile, use its path, ending in .toml",

@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from bundler.model.component_names import check_component_names
-from bundler.model.errors import ProfileError, UsageError
+from bundler.model.errors import UsageError
 from bundler.profiles.problems import Problem, explain_errors, show_key, suggest
 from bundler.profiles.resolve import freeze_arrays, locate_target, target_ids
 from bundler.profiles.schema import Variant
@@ -71,7 +71,7 @@ def _find_unknown_targets(project: Project) -> Iterator[Problem]:
         for position, target in enumerate(targets):
             try:
                 locate_target(target)
-            except ProfileError as error:
+            except UsageError as error:
                 yield Problem(key=(*key, position), text=error.message)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from bundler.model.errors import ProfileError, UsageError
+from bundler.model.errors import UsageError
 from bundler.profiles.overrides import ORIGIN
 from bundler.profiles.problems import show_key
 from bundler.profiles.resolve import resolve_target
@@ -24,7 +24,7 @@ def check_fit(loaded: LoadedProject, targets: Iterable[str]) -> None:
             continue
         try:
             resolve_target(target, overrides)
-        except ProfileError as error:
+        except UsageError as error:
             if not error.details or not all(detail.startswith(f"{ORIGIN} ") for detail in error.details):
                 continue  # the profile itself is at fault, and whoever needs it says so
             raise UsageError(

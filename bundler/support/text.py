@@ -129,6 +129,11 @@ def _escape(char: str) -> str:
     return char.encode("unicode_escape").decode("ascii")
 
 
+def describe_fault(error: Exception) -> str:
+    """The text of a `ValueError`, which we raise with a sentence; other errors have their type before it."""
+    return str(error) if type(error) is ValueError else f"{type(error).__name__}: {error}"
+
+
 def count_things(number: int, noun: str) -> str:
     """`1 sample`, `3 samples`."""
     return f"{number} {noun}{'' if number == 1 else 's'}"

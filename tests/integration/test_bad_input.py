@@ -157,14 +157,14 @@ def test_a_profile_that_is_wrong(refuse: Refuse, tmp_path: Path, kind: str, snap
 @pytest.mark.parametrize("target", ["linux-x46", "raspberry pi 5", "", "../linux-x64", "no/such/file.toml", "x" * 3000])
 def test_an_unknown_target(refuse: Refuse, tmp_path: Path, target: str, snapshot: SnapshotAssertion) -> None:
     model = models.save(models.identity(), tmp_path / "in")
-    assert refuse(PROFILE, model, target=("--target", target)) == snapshot
+    assert refuse(PROFILE if "/" in target else USAGE, model, target=("--target", target)) == snapshot
 
 
 @pytest.mark.parametrize("override", ["accuracy.absolut=1", "accuracy.absolute=close", "accuracy", "=1", "a..b=1"])
 def test_an_override_that_fits_no_key(
     refuse: Refuse, tmp_path: Path, override: str, snapshot: SnapshotAssertion
 ) -> None:
-    assert refuse(PROFILE, models.save(models.identity(), tmp_path / "in"), "--set", override) == snapshot
+    assert refuse(USAGE, models.save(models.identity(), tmp_path / "in"), "--set", override) == snapshot
 
 
 USES: dict[str, tuple[str, ...]] = {
@@ -278,7 +278,7 @@ def test_a_cache_that_cannot_be_written(here: tuple[str, ...], tmp_path: Path) -
     model = models.save(models.mlp(), tmp_path / "in", "tiny.onnx")
     broken = CommandLine(cache=_write(tmp_path / "file", b"in the way") / "cache")
     answer = broken.run("build", model, *here, "--output", tmp_path / "out", "--no-prove", "--json")
-    check_refused(answer, STAGE)
+    check_refused(answer, USAGE)
     assert list_all(tmp_path / "out") == []
 
 
@@ -315,17 +315,18 @@ def _give_no_model(tmp_path: Path) -> tuple[str | Path, ...]:
     return ("build", _write(tmp_path / "model.onnx", NOT_ONNX["text"]), "--target", "linux-x64")
 
 
-def _give_no_target(tmp_path: Path) -> tuple[str | Path, ...]:
-    return ("build", models.save(models.mlp(), tmp_path / "in"), "--target", "linux-x46")
+def _give_no_profile(tmp_path: Path) -> tuple[str | Path, ...]:
+    return ("build", models.save(models.mlp(), tmp_path / "in"), "--target", "missing.toml")
 
 
 def _give_no_tool(tmp_path: Path) -> tuple[str | Path, ...]:
     return ("build", models.save(models.mlp(), tmp_path / "in"), "--target", "linux-x64", "--sandbox")
 
 
-def _give_no_cache(tmp_path: Path) -> tuple[str | Path, ...]:
-    cache = _write(tmp_path / "file", b"in the way") / "cache"
-    return ("build", models.save(models.mlp(), tmp_path / "in"), "--target", "linux-x64", "--cache", cache)
+def _give_broken_metric(tmp_path: Path) -> tuple[str | Path, ...]:
+    model = models.save(models.mlp(), tmp_path / "in")
+    metric = ("--set", 'accuracy.metric.command=["/bin/false", "{answers}"]', "--set", "accuracy.metric.least=0")
+    return ("build", model, "--target", "linux-x64", "--format", "files", *metric)
 
 
 def _give_little_room(tmp_path: Path) -> tuple[str | Path, ...]:
@@ -340,9 +341,9 @@ def _give_no_bundle(tmp_path: Path) -> tuple[str | Path, ...]:
 EACH_CODE = {
     USAGE: _give_usage,
     MODEL: _give_no_model,
-    PROFILE: _give_no_target,
+    PROFILE: _give_no_profile,
     ENVIRONMENT: _give_no_tool,
-    STAGE: _give_no_cache,
+    STAGE: _give_broken_metric,
     GATE: _give_little_room,
     VERIFICATION: _give_no_bundle,
 }

@@ -32,8 +32,8 @@ def test_json_is_one_document_with_packages_and_platforms(warm: CommandLine) -> 
     assert {"migraphx_fp16_enable", "device_id"} <= {option["key"] for option in page["options"]}
 
 
-def test_an_unknown_provider_is_a_profile_error_with_the_nearest_name(warm: CommandLine) -> None:
-    answer = warm.run("targets", "providers", "core-ml").expect(4)
+def test_an_unknown_provider_is_a_usage_error_with_the_nearest_name(warm: CommandLine) -> None:
+    answer = warm.run("targets", "providers", "core-ml").expect(2)
     assert answer.out == ""
     assert 'did you mean "coreml"?' in answer.err
 

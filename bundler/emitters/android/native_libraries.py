@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import IO, Final
 
 from bundler.model.errors import VerificationError
+from bundler.support.text import describe_fault
 
 PAGE: Final = 16384
 """Bytes that segments of a 64-bit library must be aligned to (Android's documentation, "Support 16 KB page sizes")."""
@@ -57,7 +58,7 @@ def check_libraries(archive: Path, abi: str) -> tuple[NativeLibrary, ...]:
             entries = [entry for entry in opened.infolist() if _is_library(entry.filename)]
             found = [_examine(opened, entry, abi) for entry in entries]
     except _BROKEN as error:
-        raise _refuse(archive, [f"{type(error).__name__}: {error}"]) from error
+        raise _refuse(archive, [describe_fault(error)]) from error
     problems = [problem for problem in found if isinstance(problem, str)]
     if problems:
         raise _refuse(archive, problems)

@@ -17,6 +17,7 @@ from bundler.emitters.jvm.maven import check_pom
 from bundler.emitters.payload import CONFIG_NAME, PAYLOAD
 from bundler.execution.temporary import temporary_folder
 from bundler.model.errors import VerificationError
+from bundler.support.text import describe_fault
 from bundler.verification.archives import list_entries
 
 _BROKEN: Final = (OSError, ValueError, zipfile.BadZipFile, RuntimeError, NotImplementedError)
@@ -48,7 +49,7 @@ def open_module(bundle: Path) -> Iterator[OpenModule]:
             _unpack(archive, folder)
             list_entries(folder / CLASSES)  # each class once
         except _BROKEN as error:
-            why = f"{archive.name}: {type(error).__name__}: {error}"
+            why = f"{archive.name}: {describe_fault(error)}"
             raise VerificationError(_not_whole(bundle), details=(why,), hint="build it again") from error
         yield OpenModule(payload=_find_payload(bundle, folder / ENTRIES), loader=folder / CLASSES)
 

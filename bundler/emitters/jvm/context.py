@@ -14,6 +14,7 @@ from bundler.emitters.jvm.preparation import Ecosystem, PreparationContext, desc
 from bundler.emitters.maps import advise_on_maps
 from bundler.emitters.payload import describe_metadata, describe_recorded_preprocessing
 from bundler.model.errors import UsageError
+from bundler.model.facts import ModelFacts
 from bundler.model.runtime import RuntimeComponent, RuntimeConfig
 from bundler.model.signature import Port, Signature, ValueType, describe_type
 from bundler.support.text import shorten, visible
@@ -39,19 +40,22 @@ Native Interface specification, "Modified UTF-8 Strings"; measured).
 """
 
 _VIEWS: Final = {
-    "float32": ("floats", "floatArrayOf(…)"),
-    "float64": ("doubles", "doubleArrayOf(…)"),
-    "int16": ("shorts", "shortArrayOf(…)"),
-    "int32": ("ints", "intArrayOf(…)"),
-    "int64": ("longs", "longArrayOf(…)"),
+    "float32": ("floats", "1f"),
+    "float64": ("doubles", "1.0"),
+    "float16": ("shorts", "0x3C00"),
+    "bfloat16": ("shorts", "0x3F80"),
+    "int16": ("shorts", "1"),
+    "int32": ("ints", "1"),
+    "int64": ("longs", "1"),
 }
+"""What reads and writes the elements of a type, and how a one is written in it; bytes for all others."""
+_JAVA_CASTS: Final = {"bytes": "(byte) ", "shorts": "(short) "}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PortContext:
     """One input or output. `property` is its name in Kotlin, `type` what a person reads, and `element` the loader's
-    name of its element type. `sizes` are expressions for a tensor of it, None where its rank is not known; `view` reads
-    and writes its elements.
+    name of its element type. `sizes` are expressions for a tensor of it, None where its rank is not known.
     """
 
     property: str
@@ -60,7 +64,6 @@ class PortContext:
     element: str
     optional: bool
     sizes: tuple[str, ...] | None
-    view: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,7 +78,8 @@ class StreamContext:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ComponentContext:
     """One model: `property` is its member in a bundle of several, `type` its class. `dimensions` are the parameters of
-    the sizes that its inputs leave open; with `fixed` all sizes of its outputs are known.
+    the sizes that its inputs leave open; with `fixed` all sizes of its outputs are known. `fills` and `java_fills` are
+    statements of an example that fill `inputs`.
     """
 
     name: str
@@ -91,6 +95,8 @@ class ComponentContext:
     preprocessing: tuple[str, ...]
     metadata: tuple[str, ...]
     preparation: PreparationContext | None
+    fills: tuple[str, ...]
+    java_fills: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,7 +132,7 @@ def make_context(request: EmitRequest, config_sha256: str, family: Mapping[str, 
     """
     config, profile = request.config, request.profile
     names = choose_names(config.name, request.package_name)
-    components = _make_components(config, names.type, family)
+    components = _make_components(request, names.type, family)
     title = visible(profile.title)
     models = ", ".join(visible(shorten(component.model)) for component in config.components)
     return Context(
@@ -160,23 +166,22 @@ def _list_generated(config: RuntimeConfig) -> tuple[str, ...]:
     )
 
 
-def _make_components(
-    config: RuntimeConfig, type_: str, family: Mapping[str, Ecosystem]
-) -> tuple[ComponentContext, ...]:
+def _make_components(request: EmitRequest, type_: str, family: Mapping[str, Ecosystem]) -> tuple[ComponentContext, ...]:
+    config, built = request.config, request.components
     if config.sole:
-        return (_make_component(config.sole, type_, type_, family),)
+        return (_make_component(config.sole, (type_, type_), family, built[config.sole.name].facts),)
     types = name_types([component.name for component in config.components], type_)
     properties = make_properties([component.name for component in config.components], "model")
     return tuple(
-        _make_component(component, *pair, family)
+        _make_component(component, pair, family, built[component.name].facts)
         for component, pair in zip(config.components, zip(properties, types, strict=True), strict=True)
     )
 
 
 def _make_component(
-    component: RuntimeComponent, property_: str, type_: str, family: Mapping[str, Ecosystem]
+    component: RuntimeComponent, names: tuple[str, str], family: Mapping[str, Ecosystem], facts: ModelFacts
 ) -> ComponentContext:
-    signature = component.signature
+    (property_, type_), signature = names, component.signature
     inputs, outputs = _make_ports(signature.inputs, "input"), _make_ports(signature.outputs, "output")
     taken = {link.input for link in component.state}
     given = {link.output for link in component.state}
@@ -199,7 +204,40 @@ def _make_component(
         preprocessing=describe_recorded_preprocessing(component.preprocessing),
         metadata=describe_metadata(component),
         preparation=describe_preparation(component, [port.property for port in inputs], family),
+        fills=_write_fills(signature, inputs, facts, java=False),
+        java_fills=_write_fills(signature, inputs, facts, java=True),
     )
+
+
+def _write_fills(
+    signature: Signature, inputs: tuple[PortContext, ...], facts: ModelFacts, *, java: bool
+) -> tuple[str, ...]:
+    """One element of the first input that is no mask, and ones in all of a mask, which lets everything through."""
+    pairs = [(port, made) for port, made in zip(signature.inputs, inputs, strict=True) if not port.optional]
+    masks = [pair for pair in pairs if facts.is_mask(pair[0])]
+    others = [pair for pair in pairs if pair not in masks and "0" not in (pair[1].sizes or ())]
+    write = _fill_in_java if java else _fill_in_kotlin
+    return tuple(
+        write(made.property, *_VIEWS.get(port.type.element_type or "", ("bytes", "1")), whole=whole)
+        for chosen, whole in ((others[:1], False), (masks, True))
+        for port, made in chosen
+    )
+
+
+def _fill_in_kotlin(property_: str, view: str, one: str, *, whole: bool) -> str:
+    elements = f"inputs.{property_}.{view}()"
+    return (
+        f"{elements}.let {{ all -> repeat(all.capacity()) {{ all.put(it, {one}) }} }}"
+        if whole
+        else f"{elements}.put(0, {one})"
+    )
+
+
+def _fill_in_java(property_: str, view: str, one: str, *, whole: bool) -> str:
+    tensor, one = f"inputs.get{property_[0].upper()}{property_[1:]}()", f"{_JAVA_CASTS.get(view, '')}{one}"
+    if not whole:
+        return f"{tensor}.{view}().put(0, {one});"
+    return f"for (int place = 0; place < {tensor}.getSize(); place++) {tensor}.{view}().put(place, {one});"
 
 
 def check_signature(signature: Signature) -> None:
@@ -241,7 +279,6 @@ def _make_ports(ports: tuple[Port, ...], stem: str) -> tuple[PortContext, ...]:
             element=ELEMENTS[port.type.element_type or ""],
             optional=port.optional,
             sizes=sizes[position],
-            view=_VIEWS.get(port.type.element_type or "", ("bytes", ""))[0],
         )
         for position, (port, property_) in enumerate(zip(ports, properties, strict=True))
     )

@@ -16,6 +16,7 @@ from bundler.emitters.reports import Ending, Recorded, read_ending, read_packed_
 from bundler.execution.temporary import temporary_folder
 from bundler.model.errors import VerificationError
 from bundler.model.runtime import RuntimeConfig
+from bundler.support.text import describe_fault
 from bundler.verification.archives import list_entries, read_entry
 from bundler.verification.configuration import MAX_BYTES, load_config
 
@@ -66,7 +67,7 @@ def open_jar(bundle: Path) -> OpenJar:
     except _BROKEN as error:
         raise VerificationError(
             f"{bundle} is not a complete bundle for Java",
-            details=(f"{type(error).__name__}: {error}",),
+            details=(describe_fault(error),),
             hint="build it again",
         ) from error
 

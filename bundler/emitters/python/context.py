@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import bundler
-from bundler.emitters.contract import EmitRequest
+from bundler.emitters.contract import BuiltComponent, EmitRequest
 from bundler.emitters.device import DeviceContext, describe_device
 from bundler.emitters.payload import describe_metadata, describe_recorded_preprocessing, read_sizes
 from bundler.emitters.python.modules import find_batch
@@ -24,7 +24,7 @@ from bundler.emitters.python.profile import PythonSettings
 from bundler.emitters.python.wheelhouse import ANYWHERE, list_requirements
 from bundler.model.errors import UsageError
 from bundler.model.runtime import Compiled, RuntimeComponent, RuntimeConfig
-from bundler.model.signature import Port, ValueType, describe_type, find_mask
+from bundler.model.signature import Port, ValueType, describe_type
 from bundler.support.text import shorten
 
 BACKEND = "flit_core>=3.12,<4"
@@ -223,7 +223,7 @@ def _make_components(request: EmitRequest, title: str) -> tuple[ComponentContext
     if not config.sole:
         _check_streams(config, classes)
     return tuple(
-        _make_component(*pair, title, read_sizes(request.components[pair[0].name].golden), several=not config.sole)
+        _make_component(*pair, title, request.components[pair[0].name], several=not config.sole)
         for pair in zip(config.components, classes, strict=True)
     )
 
@@ -243,10 +243,11 @@ def _make_component(
     component: RuntimeComponent,
     classes: tuple[str, str],
     title: str,
-    sizes: Mapping[str, Sequence[int]],
+    built: BuiltComponent,
     *,
     several: bool,
 ) -> ComponentContext:
+    sizes = read_sizes(built.golden)
     signature, name = component.signature, component.name if several else shorten(component.model)
     inputs = _make_ports(signature.inputs, "input", RESERVED_INPUTS | set(classes))
     outputs = _make_ports(signature.outputs, "output", RESERVED_OUTPUTS)
@@ -261,7 +262,7 @@ def _make_component(
         stream=_make_stream(component, classes, inputs, outputs),
         example=tuple(f"{port.python_name}=…" for port in inputs if not port.optional),
         call=tuple(
-            f"{made.python_name}={_write_array(port, sizes.get(port.name))}"
+            f"{made.python_name}={_write_array(port, sizes.get(port.name), mask=built.facts.is_mask(port))}"
             for port, made in zip(signature.inputs, inputs, strict=True)
             if not port.optional
         ),
@@ -362,14 +363,14 @@ def annotate(value: ValueType) -> str:
     return "Any"
 
 
-def _write_array(port: Port, sizes: Sequence[int] | None) -> str:
+def _write_array(port: Port, sizes: Sequence[int] | None, *, mask: bool) -> str:
     """An array of these sizes: `np.zeros((1, 3), np.float32)`; `…` for a value of another kind; ones for a mask."""
     name = NUMPY_TYPES.get(port.type.element_type or "")
     if port.type.kind != "tensor" or name is None or sizes is None:
         return "…"
     if port.type.element_type == "str":
         return f"np.full({tuple(sizes)}, '…', np.{name})"
-    made = "ones" if find_mask(port.name, port.type.element_type) else "zeros"
+    made = "ones" if mask else "zeros"
     return f"np.{made}({tuple(sizes)}, np.{name})"
 
 

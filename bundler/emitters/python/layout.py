@@ -18,6 +18,7 @@ from bundler.model.codec import decode, parse_json
 from bundler.model.errors import VerificationError
 from bundler.model.runtime import RuntimeComponent, RuntimeConfig
 from bundler.model.upgrading import upgrade_runtime
+from bundler.support.text import describe_fault
 from bundler.verification.archives import read_entry, unpack_folder
 from bundler.verification.configuration import MAX_BYTES
 from bundler.verification.streams import INDEX
@@ -97,7 +98,7 @@ def _broken(bundle: Path, error: Exception) -> VerificationError:
     return VerificationError(
         f"{bundle} is not a complete Python bundle",
         hint="build it again",
-        details=(f"{type(error).__name__}: {error}",),
+        details=(describe_fault(error),),
     )
 
 

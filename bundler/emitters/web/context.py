@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 import bundler
 from bundler.devices.browser.headers import ISOLATION, POLICY
-from bundler.emitters.contract import EmitRequest
+from bundler.emitters.contract import BuiltComponent, EmitRequest
 from bundler.emitters.device import DeviceContext, describe_device
 from bundler.emitters.payload import describe_metadata, describe_recorded_preprocessing, read_sizes
 from bundler.emitters.web.imports import SELF_TEST, Import, choose_golden
@@ -270,14 +270,13 @@ def _make_components(request: EmitRequest, title: str) -> tuple[ComponentContext
     config = request.config
     types = ("Model",) if config.sole else name_types([component.name for component in config.components])
     return tuple(
-        _make_component(component, type_, title, read_sizes(request.components[component.name].golden))
+        _make_component(component, type_, title, request.components[component.name])
         for component, type_ in zip(config.components, types, strict=True)
     )
 
 
-def _make_component(
-    component: RuntimeComponent, type_: str, title: str, sizes: Mapping[str, Sequence[int]]
-) -> ComponentContext:
+def _make_component(component: RuntimeComponent, type_: str, title: str, built: BuiltComponent) -> ComponentContext:
+    sizes = read_sizes(built.golden)
     signature, model = component.signature, visible(shorten(component.model))
     return ComponentContext(
         name=component.name,
@@ -287,7 +286,10 @@ def _make_component(
         inputs=tuple(_make_port(port, annotate_input(port.type)) for port in signature.inputs),
         outputs=tuple(_make_port(port, annotate_output(port.type)) for port in signature.outputs),
         example=tuple(
-            ExampleContext(key=shorten(port.name), value=write_example(port, sizes.get(port.name)))
+            ExampleContext(
+                key=shorten(port.name),
+                value=write_example(port, sizes.get(port.name), mask=built.facts.is_mask(port)),
+            )
             for port in signature.inputs
             if not port.optional
         ),

@@ -19,6 +19,7 @@ from bundler.model.errors import VerificationError
 from bundler.model.paths import real_path
 from bundler.model.runtime import RuntimeConfig
 from bundler.support.remembered import read_bounded
+from bundler.support.text import describe_fault
 from bundler.verification.configuration import MAX_BYTES, load_config
 
 CONFIG = "payload/runtime.json"
@@ -66,7 +67,7 @@ def open_package(bundle: Path) -> Iterator[OpenPackage]:
 
 def _broken(bundle: Path, error: Exception) -> VerificationError:
     return VerificationError(
-        f"{bundle} is not a complete web bundle", details=(f"{type(error).__name__}: {error}",), hint="build it again"
+        f"{bundle} is not a complete web bundle", details=(describe_fault(error),), hint="build it again"
     )
 
 

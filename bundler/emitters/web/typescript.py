@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from bundler.model.signature import Port, ValueType, find_mask
+from bundler.model.signature import Port, ValueType
 
 ARRAYS = {
     "float32": "Float32Array",
@@ -32,7 +32,7 @@ def annotate_output(value: ValueType) -> str:
     return f"TypedTensor<{array}>" if array else "Tensor"
 
 
-def write_example(port: Port, sizes: Sequence[int] | None) -> str:
+def write_example(port: Port, sizes: Sequence[int] | None, *, mask: bool) -> str:
     """An expression for a value of the input that has these sizes: zeros, and ones for a mask, which lets everything
     through.
     """
@@ -42,7 +42,7 @@ def write_example(port: Port, sizes: Sequence[int] | None) -> str:
         return "…"
     count = math.prod(sizes)
     data = f"new {array}({count})" if array != "string[]" else f'Array({count}).fill("…")'
-    if find_mask(port.name, value.element_type) and array != "string[]":
+    if mask and array != "string[]":
         data += f".fill({'1n' if array.startswith('Big') else '1'})"
     fixed = all(isinstance(size, int) for size in value.shape)
     return data if fixed else f"{{ data: {data}, dims: {list(sizes)} }}"

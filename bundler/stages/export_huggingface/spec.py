@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from bundler.model.stage import StageSpec
 
 ENVIRONMENT = "optimum"
+FETCHER = "hub"
+"""The environment that fetches a model: small, so that a wrong name is known before PyTorch is installed."""
 """The locked environment in which the stage runs; it isolates torch."""
 
 SPEC = StageSpec(

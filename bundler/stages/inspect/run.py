@@ -14,12 +14,15 @@ from onnx import ModelProto, TensorProto
 from bundler.model.codec import decode, encode
 from bundler.model.errors import ModelError
 from bundler.model.facts import ModelFacts
+from bundler.model.signature import Signature
 from bundler.model.stage import Note, Report, StageRequest, StageResult
+from bundler.onnxkit.compared_constants import find_masks
 from bundler.onnxkit.model_faults import raise_model_error
 from bundler.onnxkit.node_order import sort_model
 from bundler.onnxkit.placement_facts import tidy
 from bundler.onnxkit.signatures import model_signature
 from bundler.onnxkit.structure import (
+    count_listed,
     count_operators,
     iterate_nodes,
     iterate_tensors,
@@ -127,15 +130,16 @@ def _collect(model: ModelProto, path: Path, files: tuple[str, ...], name: str) -
     weight_bytes = sum(tensor_bytes(tensor) for tensor in weights)
     operators = count_operators(model)
     external_sizes = tuple((path.parent / file).stat().st_size for file in files)
+    signature = model_signature(model)
     return ModelFacts(
         name=name,
         ir_version=model.ir_version,
         opsets={domain_of(item.domain): item.version for item in model.opset_import},
         producer=" ".join(filter(None, map(_as_text, (model.producer_name, model.producer_version)))),
-        signature=model_signature(model),
+        signature=signature,
         operators=operators,
         node_count=sum(1 for _ in iterate_nodes(model)),
-        parameter_count=sum(math.prod(tensor.dims) for tensor in weights),
+        parameter_count=sum(math.prod(tensor.dims) for tensor in weights) + count_listed(model),
         file_bytes=path.stat().st_size,
         weight_bytes=weight_bytes,
         generated_bytes=count_generated_bytes(model),
@@ -148,7 +152,13 @@ def _collect(model: ModelProto, path: Path, files: tuple[str, ...], name: str) -
         quantized=is_quantized(operators),
         peak_memory_bytes=estimate_peak_memory(model, weight_bytes),
         metadata=read_metadata(model),
+        masks=_list_masks(model, signature),
     )
+
+
+def _list_masks(model: ModelProto, signature: Signature) -> tuple[str, ...]:
+    names = tuple(port.name for port in signature.inputs if "int" in (port.type.element_type or ""))
+    return tuple(sorted(find_masks(model, names)))
 
 
 def _as_text(text: str | bytes) -> str:

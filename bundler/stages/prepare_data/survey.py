@@ -12,6 +12,7 @@ from bundler.model.stage import Note
 from bundler.onnxkit.digests import digest_values
 from bundler.onnxkit.elements import element_of_array, to_wide
 from bundler.onnxkit.equality import is_float
+from bundler.onnxkit.fitting import describe_non_finite
 from bundler.onnxkit.golden import read_golden
 from bundler.onnxkit.value_files import Value
 from bundler.stages.prepare_data.folders import list_some
@@ -44,7 +45,7 @@ class Survey:
         if flat and all(least == most for least, most in flat):
             self._constant.append(name)
         if not all(np.isfinite(pair).all() for pair in ranges.values()):
-            self._infinite.append(name)
+            self._infinite.append(f"{name}: {', '.join(describe_non_finite(inputs))}")
         for key, (least, most) in ranges.items():
             was = self._ranges.get(key, (least, most))
             self._ranges[key] = (min(was[0], least), max(was[1], most))
@@ -88,7 +89,7 @@ class Survey:
             texts.append(f"{share} samples hold one value only: {list_some(self._constant)}")
         if self._infinite:
             share = f"{len(self._infinite)} of {self._count}"
-            texts.append(f"{share} samples hold NaN or infinity: {list_some(self._infinite)}")
+            texts.append(f"{share} samples hold NaN or infinity ({list_some(self._infinite)})")
         return (*notes, *(Note(text=text, level="warning", names_samples=True) for text in texts))
 
 

@@ -22,8 +22,9 @@ from bundler.model.stage import Note, Report, StageRequest, StageResult
 from bundler.model.state import InitialFile, check_state
 from bundler.onnxkit.digests import digest_each
 from bundler.onnxkit.equality import value_is_finite
-from bundler.onnxkit.fitting import adopt_types, check_samples, fix_signature, nan_inputs
+from bundler.onnxkit.fitting import adopt_types, check_samples, describe_non_finite, fix_signature
 from bundler.onnxkit.golden import INDEX, GoldenSet, Sample, read_golden, write_index, write_sample
+from bundler.onnxkit.placement_facts import limit_lines
 from bundler.onnxkit.quantities import find_quantities
 from bundler.onnxkit.recorded_outputs import Recorded, doubts_of, reference_notes, weakness_notes
 from bundler.onnxkit.running import RunError, RunMemoryError, RunTimeError, count_lanes, run_in_lanes, run_session
@@ -41,6 +42,8 @@ from bundler.stages.record_golden.examining import choose_repeated, count_larges
 from bundler.stages.record_golden.renamed import RenamedSession, refuse_old_names
 from bundler.stages.record_golden.spec import Facts, Options
 from bundler.stages.record_golden.streams import describe_large, describe_steps, record_stream, take_state_away
+
+_MAX_LISTED: Final = 3
 
 _SYNTHETIC = Note(text="the golden set is synthetic: seeded inputs, not real data (use --samples)", level="warning")
 
@@ -161,19 +164,20 @@ def _given_inputs(request: StageRequest, signature: Signature, options: Options)
         notes = (
             describe_steps(len(samples), total) if options.state else _describe_taken(len(samples), total, options),
         )
-    notes = (*notes, *_describe_nan(samples))
+    notes = (*notes, *_describe_non_finite(samples))
     weaknesses = tuple(describe_count(len(samples)))
     if found.seed is not None:
         notes, weaknesses = (*notes, _SYNTHETIC), (SYNTHETIC, *weaknesses)
     return _Inputs(samples=samples, seed=found.seed, notes=notes, weaknesses=weaknesses)
 
 
-def _describe_nan(samples: Sequence[tuple[str, Mapping[str, Value]]]) -> Iterator[Note]:
-    names = [name for name, values in samples if nan_inputs(values)]
-    if names:
+def _describe_non_finite(samples: Sequence[tuple[str, Mapping[str, Value]]]) -> Iterator[Note]:
+    odd = [f"{name}: {', '.join(found)}" for name, values in samples if (found := [*describe_non_finite(values)])]
+    if odd:
+        listed = ", ".join(limit_lines(odd, _MAX_LISTED))
         text = (
-            f"{len(names)} of {len(samples)} samples hold NaN, {names[0]} first: where the original model outputs NaN, "
-            "an output must be NaN in the same places, and its other numbers are compared"
+            f"{len(odd)} of {len(samples)} samples hold NaN or infinity ({listed}): where the original model "
+            "outputs one of them, an output must have it in the same places, and its other numbers are compared"
         )
         yield Note(text=text, level="warning", names_samples=True)
 

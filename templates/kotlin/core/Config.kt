@@ -88,6 +88,9 @@ internal class StateLink(data: JsonObject) {
 /** One model of the bundle. */
 internal class ComponentConfig(data: JsonObject) {
     val name = data.text("name")
+
+    /** What people read: the only model of a bundle is the component `model`, and has the name of its file. */
+    val title = if (name == SOLE) data.text("model") else name
     val inputs = data.child("signature").objects("inputs").map(Port::read)
     val outputs = data.child("signature").objects("outputs").map(Port::read)
     val variants = data.objects("variants").map(::VariantConfig)
@@ -97,6 +100,10 @@ internal class ComponentConfig(data: JsonObject) {
     val state = data.objects("state").map(::StateLink)
     val preprocessing = data.childOrNull("preprocessing")
     val metadata: Map<String, String> = Collections.unmodifiableMap(data.childOrNull("metadata")?.asTexts() ?: emptyMap())
+
+    private companion object {
+        const val SOLE = "model"
+    }
 }
 
 /** The whole of `runtime.json`. */

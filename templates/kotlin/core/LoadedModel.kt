@@ -87,7 +87,7 @@ public class LoadedModel internal constructor(
     @JvmOverloads
     public fun benchmarkBlocking(seconds: Double = 3.0): Benchmark {
         val inputs = GoldenSet(component, payload).samples.first().inputs
-        return Benchmark.measure(name, report.variant, seconds) { lifetime.use { caller.run(inputs) }.forEach(Tensor::close) }
+        return Benchmark.measure(component.title, report.variant, seconds) { lifetime.use { caller.run(inputs) }.forEach(Tensor::close) }
     }
 
     /** Free the model, after the calls that run. Every later call throws [ClosedException]. */
@@ -95,7 +95,7 @@ public class LoadedModel internal constructor(
         lifetime.close { opened.session.close() }
     }
 
-    override fun toString(): String = "$name (${report.variant}${if (lifetime.closed) ", closed" else ""})"
+    override fun toString(): String = "${component.title} (${report.variant}${if (lifetime.closed) ", closed" else ""})"
 }
 
 /** Run [work] on a thread of [dispatcher]; cancelling the caller terminates the runtime's call. */

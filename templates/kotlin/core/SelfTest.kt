@@ -17,6 +17,7 @@ public class SelfTest internal constructor(
     public val faults: List<String>,
     public val unjudged: Map<String, String>,
     public val report: LoadReport,
+    private val title: String,
     private val synthetic: Boolean,
     private val outputs: List<Map<String, Any?>>,
 ) {
@@ -30,14 +31,16 @@ public class SelfTest internal constructor(
     public fun requirePassed() {
         if (passed) return
         throw SelfTestException(
-            "$model does not reproduce its golden set here",
+            "$title does not reproduce its golden set here",
             why = faults.joinToString("; "),
             next = "report it to the author of the bundle, with the load report of this device",
         )
     }
 
-    override fun toString(): String =
-        "$model, variant $variant: " + if (passed) "$samples samples are within tolerance" else faults.joinToString("; ")
+    override fun toString(): String {
+        val kind = if (synthetic) "synthetic samples" else "samples"
+        return "$title, variant $variant: " + if (passed) "$samples $kind are within tolerance" else faults.joinToString("; ")
+    }
 
     internal fun toMap(): Map<String, Any?> = linkedMapOf(
         "component" to model,
@@ -98,6 +101,7 @@ internal class GoldenTest(private val component: ComponentConfig, private val va
         val unjudged = figures.associate { it.name to explainUnjudged(it) }.filterValues { it.isNotEmpty() }
         return SelfTest(
             model = component.name,
+            title = component.title,
             variant = variant.name,
             samples = golden.samples.size,
             faults = figures.mapNotNull { output -> output.findFault(tolerance(output.name))?.let { "output '${output.name}': $it" } },

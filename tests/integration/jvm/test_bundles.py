@@ -13,6 +13,7 @@ from typing import Any
 
 import onnx
 import pytest
+from onnx import TensorProto, helper
 
 from bundler.emitters.contract import ProofRequest
 from bundler.emitters.jvm.proving import prove_bundle
@@ -67,7 +68,7 @@ def test_it_starts_where_it_lies(jar: Path, tmp_path: Path) -> None:
     moved = tmp_path / "a folder with spaces & ä"
     shutil.copytree(jar.parent, moved)
     assert "variant cpu runs on CPUExecutionProvider" in run_java(("-jar", str(moved / jar.name), "info"))
-    assert run_java(("-jar", str(moved / jar.name), "self-test")).count("are within tolerance") == 2
+    assert run_java(("-jar", str(moved / jar.name), "self-test")).count("synthetic samples are within tolerance") == 2
     assert "median" in run_java(("-jar", str(moved / jar.name), "bench", "--seconds", "0.1"))
     assert (
         "usage"
@@ -105,6 +106,30 @@ def test_the_readme_in_java_runs_as_it_stands(jar: Path, tmp_path: Path) -> None
     path = os.pathsep.join(map(str, (tmp_path / "classes", *libraries(jar))))
     assert "float32[1, 5]" in run_java(("-cp", path, "Example"))
 
+
+def test_the_readme_fills_masks_with_ones(bundler: CommandLine, tmp_path: Path) -> None:
+    """By their name or by their use, of each type that is written in another way: Kotlin and Java compile it."""
+    kinds = {"pixels": "UINT8", "mask": "UINT8", "flags": "INT64", "short_mask": "INT16", "half_mask": "FLOAT16"}
+    inputs = [models.value(name, ["n", 4], TensorProto.DataType.Value(kind)) for name, kind in kinds.items()]
+    nodes = [helper.make_node("Cast", ["flags"], ["truths"], to=TensorProto.BOOL)]
+    nodes += [helper.make_node("Cast", [name], [f"{name}_f"], to=TensorProto.FLOAT) for name in (*kinds, "truths")]
+    nodes += [helper.make_node("Sum", [f"{name}_f" for name in (*kinds, "truths")], ["sum"])]
+    model = models.save(models.make_model(nodes, inputs, [models.value("sum", ["n", 4])]), tmp_path, "masked.onnx")
+    built = bundler.build(model, *("-t", "linux-x64", "--format", "jar", "--no-prove", "--output", tmp_path / "out"))
+    (jar,) = (path for path in Path(built["bundle"]).glob("*.jar") if "sources" not in path.name)
+    (kotlin,) = (text for text in snippets(jar, "kotlin") if "fun main" in text)
+    (java,) = snippets(jar, "java")
+    for text in (kotlin, java):
+        assert "…" not in text
+    (tmp_path / "Example.kt").write_text(kotlin.replace("println(outputs.sum)", READ), "utf-8")
+    (tmp_path / "Example.java").write_text(java, "utf-8")
+    compile_sources(bundler.cache, (tmp_path / "Example.kt",), libraries(jar), tmp_path / "classes")
+    compile_java(tmp_path / "Example.java", libraries(jar), tmp_path / "java")
+    path = os.pathsep.join(map(str, (tmp_path / "classes", *libraries(jar))))
+    assert "[6.0, 5.0, 5.0, 5.0]" in run_java(("-cp", path, "ExampleKt"))
+
+
+READ = "println(FloatArray(4) { outputs.sum.floats().get(it) }.toList())"
 
 STREAM = """
 import com.acme.senses.HearStreamInputs
@@ -252,7 +277,7 @@ def test_a_pom_that_declares_entities_is_refused(jar: Path, bundler: CommandLine
     pom = copy / f"{jar.stem}.pom"
     pom.write_text(pom.read_text("utf-8").replace("<project", '<!DOCTYPE p [<!ENTITY x "y">]>\n<project', 1), "utf-8")
     renew_digest(copy, pom)
-    assert "declares a document type" in bundler.run("verify", copy).expect(8).err
+    assert "\n  the POM declares a document type (DOCTYPE)\n" in bundler.run("verify", copy).expect(8).err
 
 
 def test_the_runtime_is_that_of_this_system_alone(jar: Path) -> None:

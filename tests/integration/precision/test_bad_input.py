@@ -13,7 +13,7 @@ from onnxruntime.quantization import quantize_dynamic
 from PIL import Image
 from syrupy.assertion import SnapshotAssertion
 
-from tests.integration.test_bad_input import GATE, PROFILE, STAGE, USAGE, check_refused
+from tests.integration.test_bad_input import GATE, STAGE, USAGE, check_refused
 from tests.support import models
 from tests.support.command_line import CommandLine, list_all, normalise
 from tests.support.documents import read_document
@@ -141,7 +141,7 @@ METHODS = {
 def test_a_method_that_is_not_for_this_target(refuse: Refuse, kind: str, snapshot: SnapshotAssertion) -> None:
     target, override = METHODS[kind]
     asked = ["--set=precision.method=fp16"] if kind == "setting-not-read" else []
-    assert refuse(PROFILE, models.mlp(), *asked, "--set", override, target=("--target", target)) == snapshot
+    assert refuse(USAGE, models.mlp(), *asked, "--set", override, target=("--target", target)) == snapshot
 
 
 EXCLUSIONS = {

@@ -137,17 +137,24 @@ def _with_fixed(request: EmitRequest, by: Any, name: str = "height") -> EmitRequ
 
 
 @pytest.mark.parametrize(
-    ("by", "words"), [("target", "by the target that it was built for"), ("user", "when it was built")]
+    ("by", "words", "again"),
+    [
+        ("target", "by the target that it was built for", ", or build the bundle again with --dim height=N"),
+        ("user", "when it was built", ", or build the bundle again with --dim height=N"),
+        ("model", "because the original model ran only at this size, among those tried", ""),
+    ],
 )
 def test_another_size_is_reported_with_who_fixed_it(
-    cnn_request: EmitRequest, tmp_path: Path, by: str, words: str
+    cnn_request: EmitRequest, tmp_path: Path, by: str, words: str, again: str
 ) -> None:
-    with imported(write_package(_with_fixed(cnn_request, by), tmp_path)) as module:
+    package = write_package(_with_fixed(cnn_request, by), tmp_path)
+    assert ("For another size" in (package.root / "README.md").read_text("utf-8")) == bool(again)
+    with imported(package) as module:
         model = module.Model()
         with pytest.raises(module.InputError) as caught:
             model.run(image=np.zeros((1, 3, 8, 16), np.float32))
         assert f"axis 2 is 8, not 16; this bundle was fixed to 'height' = 16 {words}" in caught.value.why
-        assert "--dim height=N" in caught.value.hint
+        assert caught.value.hint == f"give that size{again}"
         with pytest.raises(module.InputError) as caught:
             model.run(image=np.zeros((1, 3, 16, 8), np.float32))
         assert "fixed to" not in str(caught.value), "this size is the model's own"

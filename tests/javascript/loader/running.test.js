@@ -56,16 +56,17 @@ describe("inputs", () => {
     });
   }
 
-  /** @type {[any, any, RegExp][]} */
+  /** @type {[any, any, RegExp, RegExp][]} */
   const pinned = [
-    ["target", { data: x, dims: [1, 4] }, /fixed to "width" = 2 by the target that it was built for/],
-    ["user", { data: x, dims: [1, 4] }, /fixed to "width" = 2 when it was built/],
-    ["target", Float32Array.of(1, 2, 3), /fixed to "width" = 2 by the target/],
+    ["target", { data: x, dims: [1, 4] }, /fixed to "width" = 2 by the target that it was built for/, /--dim or --shape/],
+    ["user", { data: x, dims: [1, 4] }, /fixed to "width" = 2 when it was built/, /--dim or --shape/],
+    ["model", { data: x, dims: [1, 4] }, /the original model ran at no other size that was tried/, /^give that size$/],
+    ["target", Float32Array.of(1, 2, 3), /fixed to "width" = 2 by the target/, /the model takes float32/],
   ];
-  for (const [by, value, why] of pinned) {
+  for (const [by, value, why, hint] of pinned) {
     it(`of another size than the bundle was fixed to are reported by whom: ${by}, ${value.dims ?? "no dims"}`, async () => {
       const { model } = await open({}, undefined, { fixed_sizes: [{ name: "width", size: 2, by, axes: { x: [1] } }] });
-      await assert.rejects(model.run({ x: value }), { name: "InputError", why });
+      await assert.rejects(model.run({ x: value }), { name: "InputError", why, hint });
     });
   }
 

@@ -52,6 +52,11 @@ def test_examples_of_a_command_can_be_copied_from_a_narrow_terminal(path: tuple[
     assert f"bundler {' '.join(path)}" in shown
 
 
+def test_the_help_of_an_option_has_at_most_20_words() -> None:
+    options = [option for kind in (BuildRequest, Settings) for option in find_options(kind).values()]
+    assert {option.flag: option.help for option in options if len(option.help.split()) > 20} == {}
+
+
 @pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["targets", "--help"], ["bild"]])
 def test_what_lists_commands_imports_none(arguments: list[str]) -> None:
     code = (

@@ -10,7 +10,7 @@ from typer.testing import CliRunner, Result
 from bundler.catalogue import provider_listing
 from bundler.cli.application import app
 from bundler.cli.commands.targets.providers import run as print_providers
-from bundler.model.errors import ProfileError
+from bundler.model.errors import UsageError
 from bundler.providers.knowledge import (
     Availability,
     Compiler,
@@ -96,7 +96,7 @@ def test_the_runtimes_name_is_taken_too():
 
 
 def test_an_unknown_name_is_answered_with_the_nearest():
-    with pytest.raises(ProfileError, match=r'did you mean "coreml"\?'):
+    with pytest.raises(UsageError, match=r'did you mean "coreml"\?'):
         run("coremll")
 
 

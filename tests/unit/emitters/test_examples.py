@@ -7,6 +7,7 @@ import pytest
 from bundler.emitters.python.context import _write_array
 from bundler.emitters.web.typescript import write_example
 from bundler.model.signature import Port, ValueType
+from tests.support.facts import make_facts
 
 
 @pytest.mark.parametrize(
@@ -17,11 +18,13 @@ from bundler.model.signature import Port, ValueType
         ("key_padding_mask", "bool", "np.zeros((1, 4), np.bool_)", "new Uint8Array(4)"),
         ("use_cache", "bool", "np.zeros((1, 4), np.bool_)", "new Uint8Array(4)"),
         ("attention_mask", "int64", "np.ones((1, 4), np.int64)", "new BigInt64Array(4).fill(1n)"),
+        ("onnx::Unsqueeze_1", "int64", "np.ones((1, 4), np.int64)", "new BigInt64Array(4).fill(1n)"),
         ("Mask", "float32", "np.ones((1, 4), np.float32)", "new Float32Array(4).fill(1)"),
         ("mask", "str", "np.full((1, 4), '…', np.object_)", 'Array(4).fill("…")'),
     ],
 )
 def test_an_example_lets_everything_through_a_mask(name: str, element: str, python: str, web: str) -> None:
     port = Port(name=name, type=ValueType(kind="tensor", element_type=element, shape=(1, 4)))
-    assert _write_array(port, (1, 4)) == python
-    assert write_example(port, (1, 4)) == web
+    mask = make_facts(masks=("onnx::Unsqueeze_1",)).is_mask(port)
+    assert _write_array(port, (1, 4), mask=mask) == python
+    assert write_example(port, (1, 4), mask=mask) == web

@@ -220,7 +220,7 @@ def test_a_cache_that_cannot_be_made_is_no_full_disk(monkeypatch: pytest.MonkeyP
     for name in ("BUNDLER_CACHE", "XDG_CACHE_HOME"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HOME", "/proc")
-    with pytest.raises(StageError) as caught:
+    with pytest.raises(UsageError) as caught:
         open_cache()
     assert caught.value.message == "the cache folder /proc/.cache/bundler cannot be made: No such file or directory"
     assert "`--cache` or BUNDLER_CACHE, or set HOME" in caught.value.hint

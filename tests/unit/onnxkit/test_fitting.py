@@ -9,7 +9,7 @@ import pytest
 
 from bundler.model.errors import UsageError
 from bundler.model.signature import Port, Signature, ValueType
-from bundler.onnxkit.fitting import check_samples
+from bundler.onnxkit.fitting import check_samples, describe_non_finite
 
 PLAIN, PYTORCH, SAVEZ = ("x", "mask"), ("input.1", "class"), ("file", "x")
 
@@ -40,3 +40,27 @@ def test_the_hint_for_wrong_names_says_the_right_ones(names: tuple[str, ...], ke
     hint = refuse(names, {"pixels": np.zeros(2, np.float32)})
     assert keywords_of(hint) == keywords
     assert all(name in hint for name in names)
+
+
+@pytest.mark.parametrize(
+    ("shape", "hint"),
+    [
+        ((3,), "give 'x' as float32[2], not float32[3]"),
+        (
+            (5, 2),
+            (
+                "give 'x' as float32[2], not float32[5, 2]: one .npz whose first axis counts the samples is given "
+                "itself, not its folder"
+            ),
+        ),
+        ((), "give 'x' as float32[2], not float32[]"),
+    ],
+)
+def test_the_hint_for_wrong_shapes_names_the_input_and_both_shapes(shape: tuple[int, ...], hint: str) -> None:
+    assert refuse(("x",), {"x": np.zeros(shape, np.float32)}) == hint
+
+
+def test_non_finite_values_are_counted_by_input() -> None:
+    values = {"x": np.array([np.nan, np.inf, -np.inf, 1]), "y": np.ones(3), "ids": np.array([1])}
+    assert list(describe_non_finite(values)) == ["'x' holds 1 NaN and 2 infinite among 4 values"]
+    assert list(describe_non_finite({"x": np.array([np.inf])}, infinite=False)) == []

@@ -129,7 +129,7 @@ def test_a_profile_that_is_not_valid_spoils_no_other(monkeypatch):
 
 
 def test_an_unknown_device_is_refused_with_what_is_spelt_alike():
-    with pytest.raises(ProfileError, match='no target is known for the device "rtx 4o9o"') as raised:
+    with pytest.raises(UsageError, match='no target is known for the device "rtx 4o9o"') as raised:
         find_matches("rtx 4o9o", SUMMARIES)
     assert raised.value.details == ("spelt alike: rtx-4090",)
 

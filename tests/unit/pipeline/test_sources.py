@@ -10,10 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bundler.environments.lockfiles import shipped_lock
 from bundler.environments.registry import Environment
 from bundler.model.errors import BundlerError, EnvironmentMissingError, ModelError, UsageError
 from bundler.model.events import Reporter, ignore
 from bundler.pipeline import sources
+from bundler.pipeline.given import source_environments
+from bundler.pipeline.requests import BuildRequest
 from bundler.pipeline.sources import HubReference, export_model, export_step, is_reference, parse_reference
 from bundler.pipeline.workspace import Workspace, open_workspace
 from bundler.stages.registry import find_stage
@@ -113,10 +116,10 @@ def test_the_export_is_a_step_of_its_own_environment() -> None:
 
 @pytest.fixture
 def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workspace:
-    """One whose environment for exports is this interpreter, which has no hub library."""
+    """One whose environment that fetches models is this interpreter, which has no hub library; it has no other."""
     with open_workspace(str(tmp_path / "cache")) as opened:
-        here = Environment(name="optimum", python=Path(sys.executable), versions={}, digest="", python_version="3")
-        monkeypatch.setattr(opened.environments, "resolve", lambda *_: here)
+        here = Environment(name="hub", python=Path(sys.executable), versions={}, digest="", python_version="3")
+        monkeypatch.setattr(opened.environments, "resolve", lambda name, *_: {"hub": here}[name])
         yield opened
 
 
@@ -141,6 +144,18 @@ def test_a_program_that_fetches_nothing_and_says_nothing_is_no_crash(workspace: 
     with pytest.raises(EnvironmentMissingError, match="the model org/name could not be fetched") as caught:
         export_model(parse_reference("hf:org/name"), workspace, Reporter(ignore, "x"))
     assert caught.value.details == ("the program that fetches models did not respond",)
+
+
+def test_what_fetches_a_model_is_small_and_has_the_exporters_versions() -> None:
+    names = source_environments(_request("org/name"))
+    small, large = ({(pin.name, pin.version) for pin in shipped_lock(name).pins} for name in names)
+    assert small < large
+    assert len(small) < 20
+    assert source_environments(_request("./folder")) == ("optimum",)
+
+
+def _request(place: str) -> BuildRequest:
+    return BuildRequest(model=Path(f"hf:{place}"), target="linux-x64")
 
 
 @pytest.mark.parametrize("answer", ["[]", "3", '{"folder": 3}', '{"moon": "x"}', "no JSON", ""])

@@ -156,6 +156,14 @@ def test_a_target_with_nothing_but_such_variants_says_what_it_needs() -> None:
     assert "runtime.custom_build=true" in (caught.value.hint or "")
 
 
+def test_a_classical_model_is_not_compiled_for_an_accelerator() -> None:
+    zipmap = make_facts(operators={"ai.onnx.ml.TreeEnsembleClassifier": 1, "ai.onnx.ml.ZipMap": 1})
+    with pytest.raises(UsageError, match=r"which has no operator of ai\.onnx\.ml") as caught:
+        plan(PHONE, facts=zipmap)
+    assert "models of ai.onnx.ml run on the CPU alone" in (caught.value.hint or "")
+    assert plan("linux-x64", facts=zipmap).steps
+
+
 def test_optimisation_for_an_accelerator_is_limited_to_portable_operators() -> None:
     levels = {step.variant: step.options["level"] for step in plan(PHONE).steps if step.stage == "optimize"}
     assert levels == {"htp": "basic", "gpu": "basic", "cpu": "extended"}

@@ -8,7 +8,7 @@ from typing import get_args
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from bundler.model.errors import ProfileError, UsageError
+from bundler.model.errors import UsageError
 from bundler.planning.gate import FLOAT, LOSSY, Loss, choose_gate, gate_decision
 from bundler.profiles.methods import Loss as MethodLoss
 from bundler.profiles.resolve import resolve_target
@@ -105,6 +105,6 @@ def test_top_1_agreement_that_is_asked_of_all_replaces_that_of_scores() -> None:
     ],
 )
 def test_gates_that_contradict_each_other_are_a_mistake(overrides: tuple[str, ...], said: str) -> None:
-    with pytest.raises(ProfileError) as caught:
+    with pytest.raises(UsageError) as caught:
         profile(*overrides)
     assert said in "\n".join(caught.value.details)

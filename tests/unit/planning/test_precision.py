@@ -3,7 +3,7 @@ from importlib import import_module
 
 import pytest
 
-from bundler.model.errors import ProfileError, UsageError
+from bundler.model.errors import UsageError
 from bundler.model.plan import BuildPlan
 from bundler.planning.data import EVALUATION, EVALUATION_LEAST, EVALUATION_MOST, GOLDEN, DataRequest
 from bundler.planning.gate import choose_gate
@@ -159,7 +159,7 @@ def test_presets_stand_for_what_optimum_documents() -> None:
 
 
 def test_half_precision_of_a_preset_is_for_gpus() -> None:
-    with pytest.raises(ProfileError) as caught:
+    with pytest.raises(UsageError) as caught:
         resolve_target("linux-x64", ("optimization.preset=O4",))
     assert "O3" in "".join(caught.value.details)
 
@@ -173,13 +173,13 @@ def test_half_precision_of_a_preset_is_for_gpus() -> None:
     ],
 )
 def test_a_method_that_cannot_be_is_refused(override: str, said: str) -> None:
-    with pytest.raises(ProfileError) as caught:
+    with pytest.raises(UsageError) as caught:
         resolve_target("linux-x64", (override,))
     assert said in "".join(caught.value.details)
 
 
 def test_a_setting_that_the_method_does_not_read_is_refused() -> None:
-    with pytest.raises(ProfileError) as caught:
+    with pytest.raises(UsageError) as caught:
         resolve_target("linux-x64", (choose("dynamic-int8"), "precision.block_size=32"))
     assert "dynamic-int8 does not use this key" in "".join(caught.value.details)
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bundler.model.errors import ProfileError
+from bundler.model.errors import UsageError
 from bundler.profiles.resolve import resolve_target
 
 
@@ -26,7 +26,7 @@ from bundler.profiles.resolve import resolve_target
     ],
 )
 def test_what_does_not_fit_a_browser_is_reported(target: str, override: str, reported: str) -> None:
-    with pytest.raises(ProfileError) as caught:
+    with pytest.raises(UsageError) as caught:
         resolve_target(target, (override,))
     assert reported in "\n".join(caught.value.details)
 

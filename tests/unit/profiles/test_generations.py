@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from bundler.catalogue.listing import list_targets
 from bundler.catalogue.matching import split_words
-from bundler.model.errors import ProfileError
+from bundler.model.errors import UsageError
 from bundler.pipeline.recommend import find_matches
 from bundler.profiles.resolve import resolve_target
 from bundler.profiles.schema import TargetProfile
@@ -56,7 +56,7 @@ MADE_UP = [pattern.format(value) for pattern, values in FAMILIES.items() for val
 def find(text: str):
     try:
         return find_matches(text, SUMMARIES)
-    except ProfileError:
+    except UsageError:
         return ()
 
 
@@ -283,7 +283,7 @@ def test_another_name_of_a_known_device_finds_it(text, targets):
     ],
 )
 def test_where_nothing_runs_the_reason_is_said(text, why):
-    with pytest.raises(ProfileError, match="no target runs on the device") as raised:
+    with pytest.raises(UsageError, match="no target runs on the device") as raised:
         find_matches(text, SUMMARIES)
     assert why in raised.value.details[0]
 

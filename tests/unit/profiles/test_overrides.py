@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bundler.model.errors import ProfileError
+from bundler.model.errors import UsageError
 from bundler.profiles.overrides import parse_override
 from bundler.profiles.resolve import resolve_target
 from bundler.profiles.toml_text import format_name, format_value
@@ -43,7 +43,7 @@ def test_a_malformed_override_is_refused(text):
     if text.startswith("x=1\n"):
         assert parse_override(text) == (("x",), text[2:])
         return
-    with pytest.raises(ProfileError, match="cannot apply --set"):
+    with pytest.raises(UsageError, match="cannot apply --set"):
         parse_override(text)
 
 
@@ -54,7 +54,7 @@ def test_values_are_set_by_name_or_position():
 
 
 def test_an_element_that_is_not_there_is_reported():
-    with pytest.raises(ProfileError) as raised:
+    with pytest.raises(UsageError) as raised:
         resolve_target("linux-x64", ["variants.htp.name=x"])
     assert 'has no "htp"' in raised.value.details[0]
 
@@ -71,13 +71,13 @@ def test_an_element_that_is_not_there_is_reported():
     ],
 )
 def test_overrides_that_undo_each_other_are_problems_of_the_profile(overrides):
-    with pytest.raises(ProfileError) as raised:
+    with pytest.raises(UsageError) as raised:
         resolve_target("linux-x64", overrides)
     assert raised.value.details
 
 
 def test_the_problem_names_the_flag_as_its_origin():
-    with pytest.raises(ProfileError) as raised:
+    with pytest.raises(UsageError) as raised:
         resolve_target("linux-x64", ["optimization.level=bsic"])
     assert raised.value.details[0].startswith('--set optimization.level: got "bsic"')
     assert 'did you mean "basic"?' in raised.value.details[0]
@@ -87,7 +87,7 @@ def test_the_problem_names_the_flag_as_its_origin():
 def test_any_text_is_read_or_refused(text):
     try:
         key, _ = parse_override(text)
-    except ProfileError:
+    except UsageError:
         return
     assert key
 

@@ -7,7 +7,7 @@ from importlib.metadata import EntryPoint
 
 import pytest
 
-from bundler.model.errors import EnvironmentMissingError, ProfileError
+from bundler.model.errors import EnvironmentMissingError, UsageError
 from bundler.model.registered import list_registered
 from bundler.profiles import sections
 from bundler.profiles.resolve import resolve_target
@@ -39,7 +39,7 @@ def test_its_keys_are_checked_and_have_defaults(monkeypatch: pytest.MonkeyPatch)
     register(monkeypatch, "acme", Acme)
     assert resolve_target("linux-x64").acme.channel == "stable"  # type: ignore[attr-defined]
     assert resolve_target("linux-x64", ("acme.channel=beta",)).acme.channel == "beta"  # type: ignore[attr-defined]
-    with pytest.raises(ProfileError, match="chanel"):
+    with pytest.raises(UsageError, match="chanel"):
         resolve_target("linux-x64", ("acme.chanel=beta",))
 
 
@@ -66,6 +66,6 @@ def test_what_is_no_section_of_its_own_is_refused(monkeypatch: pytest.MonkeyPatc
     ],
 )
 def test_no_value_stands_for_millions_of_tags_or_files(value: str) -> None:
-    with pytest.raises(ProfileError) as caught:
+    with pytest.raises(UsageError) as caught:
         resolve_target("linux-x64", (value,))
     assert "expected" in str(caught.value.details)

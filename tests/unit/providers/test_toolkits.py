@@ -3,7 +3,7 @@
 import pytest
 
 from bundler.environments.lockfiles import shipped_lock
-from bundler.model.errors import ProfileError
+from bundler.model.errors import UsageError
 from bundler.profiles.asked import is_compiled_here
 from bundler.profiles.resolve import resolve_target, target_ids
 from bundler.providers.knowledge import Toolkit
@@ -75,7 +75,7 @@ def test_a_refusal_says_what_is_too_old_and_what_fits():
 
 
 def test_a_profile_with_older_libraries_is_refused():
-    with pytest.raises(ProfileError) as raised:
+    with pytest.raises(UsageError) as raised:
         resolve_target("snapdragon-8g3", ["runtime.plugins.qnn-runtime=2.49.0"])
     assert "qnn-runtime 2.49.0 is of QAIRT 2.49.0" in str(raised.value.details)
     assert "needs QAIRT 2.50 or newer" in str(raised.value.details)

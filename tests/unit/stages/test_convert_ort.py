@@ -11,6 +11,7 @@ import pytest
 from bundler.stages.convert_ort import run as convert_run
 from tests.support import models
 from tests.support.stage_calls import call_stage, compare, record
+from tests.unit.stages.test_bad_models import make_tree
 
 KINDS = [models.cnn, models.scaler_pipeline, models.if_model, models.strings, models.sequence_output, models.zipmap]
 
@@ -21,6 +22,7 @@ def test_outputs_stay_equal(tmp_path: Path, make) -> None:
     golden = record(model, tmp_path / "golden")
     result = call_stage("convert_ort", tmp_path / "out", {"model": model})
     assert result.facts == {"format": "ort", "bytes": (tmp_path / "out" / "model.ort").stat().st_size}
+    assert result.notes == ()
     assert compare(tmp_path / "out" / "model.ort", golden, tmp_path / "compare").equal
 
 
@@ -42,6 +44,16 @@ def test_every_process_writes_the_same_bytes(tmp_path: Path) -> None:
         written.add((folder / "model.ort").read_bytes())
         assert [path.name for path in folder.iterdir()] == ["model.ort"]
     assert len(written) == 1
+
+
+def test_a_file_that_is_much_larger_than_the_onnx_file_is_said(tmp_path: Path) -> None:
+    """The lists of a forest's numbers take twice the room."""
+    model = models.save(make_tree(17), tmp_path)
+    result = call_stage("convert_ort", tmp_path / "out", {"model": model})
+    assert result.facts["bytes"] > 1.5 * model.stat().st_size
+    (note,) = result.notes
+    assert note.text.startswith("the model takes ")
+    assert note.text.endswith("--set optimization.format=onnx is smaller")
 
 
 def test_a_model_that_is_too_large_stays_onnx(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

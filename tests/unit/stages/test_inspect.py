@@ -11,6 +11,7 @@ import onnx
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from onnx import TensorProto, helper
 
 from bundler.model.codec import decode
 from bundler.model.errors import ModelError
@@ -32,6 +33,21 @@ def refuse(path: Path) -> ModelError:
         inspect(path)
     assert caught.value.hint
     return caught.value
+
+
+def test_masks_are_known_by_their_use(tmp_path: Path) -> None:
+    nodes = [helper.make_node("Cast", ["flags"], ["truths"], to=TensorProto.BOOL)]
+    model = models.make_model(
+        nodes, [models.value("flags", [2], TensorProto.INT64)], [models.value("truths", [2], TensorProto.BOOL)]
+    )
+    assert inspect(models.save(model, tmp_path), "masked").masks == ("flags",)
+    assert inspect(models.save(models.mlp(), tmp_path / "plain"), "plain").masks == ()
+
+
+def test_the_coefficients_of_a_classical_model_are_parameters(tmp_path: Path) -> None:
+    facts = inspect(models.save(models.zipmap(), tmp_path), "linear")
+    assert facts.parameter_count == 3 * 4 + 3
+    assert facts.weight_bytes == 0
 
 
 def test_facts_of_a_network(tmp_path: Path) -> None:

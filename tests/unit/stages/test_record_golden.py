@@ -188,8 +188,8 @@ def test_samples_with_nan_are_accepted_with_a_warning(tmp_path: Path) -> None:
     assert result.facts["non_finite_outputs"] == ["y"]
     assert result.facts["unstable_outputs"] == []
     assert result.notes[0].text == (
-        "1 of 2 samples hold NaN, all-001 first: where the original model outputs NaN, an output must be NaN in the "
-        "same places, and its other numbers are compared"
+        "1 of 2 samples hold NaN or infinity (all-001: 'x' holds 1 NaN among 6 values): where the original model "
+        "outputs one of them, an output must have it in the same places, and its other numbers are compared"
     )
     golden = tmp_path / "golden" / "index.json"
     assert call_stage("compare", tmp_path / "same", {"model": model, "golden": golden}).facts["outputs"][0]["equal"]

@@ -118,9 +118,11 @@ def _option_for(fixed: dict[str, Any]) -> str:
 
 
 def _misshapen(port: Port, shape: tuple[int, ...], why: str, fixed: dict[str, Any] | None = None) -> InputError:
-    """With `fixed`, the original model accepts other sizes, and this bundle does not."""
+    """With `fixed`, the original model leaves the size open, and this bundle does not."""
     hint = f"the model requires {describe_type(port.type)}"
     if fixed is not None:
         why += f"; this bundle was fixed to {fixed['name']!r} = {fixed['size']} {_FIXED_BY[fixed['by']]}"
-        hint = f"give that size, or build the bundle again with {_option_for(fixed)}"
+        hint = "give that size"
+        if fixed["by"] != "model":
+            hint += f", or build the bundle again with {_option_for(fixed)}"
     return InputError(f"input {port.python_name!r} has shape {list(shape)}", why=why, hint=hint)

@@ -264,15 +264,14 @@ function wrongCount(place, length, dims) {
  * @param {Place} place
  * @param {readonly number[]} dims
  * @param {string} why
- * @param {import("./types.js").FixedSize} [pinned] the model itself would take the size, and this bundle does not
+ * @param {import("./types.js").FixedSize} [pinned] the model leaves the size open, and this bundle does not
  */
 function misshapen(place, dims, why, pinned) {
   const what = `has shape [${dims.join(", ")}]`;
   if (!pinned) return wrong(place, what, why, `the model takes ${describeType(place.port.type)}`);
-  return wrong(place, what, `${why}; ${tellPinned(pinned)}`, AGAIN);
+  const again = pinned.by === "model" ? "" : ", or build the bundle again with --dim or --shape";
+  return wrong(place, what, `${why}; ${tellPinned(pinned)}`, `give that size${again}`);
 }
-
-const AGAIN = "give that size, or build the bundle again with --dim or --shape";
 
 const FIXED_BY = {
   target: "by the target that it was built for",

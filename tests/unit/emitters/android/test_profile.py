@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bundler.emitters.android.loader_classes import choose_runtime
-from bundler.model.errors import ProfileError
+from bundler.model.errors import UsageError
 from bundler.profiles.resolve import resolve_target
 
 GRADLE = ("bundle.ecosystem=android", "bundle.format=gradle")
@@ -28,7 +28,7 @@ def test_every_android_target_can_be_a_module() -> None:
     ],
 )
 def test_what_does_not_fit_says_so(target: str, more: tuple[str, ...], says: str) -> None:
-    with pytest.raises(ProfileError) as caught:
+    with pytest.raises(UsageError) as caught:
         resolve_target(target, (*GRADLE, *more))
     assert says in "\n".join(caught.value.details)
 

@@ -16,6 +16,7 @@ import pytest
 from bundler.devices.browser import programs, visiting
 from bundler.devices.browser.programs import VARIABLE
 from bundler.devices.registry import open_device
+from bundler.emitters.brought import BY_LOADER
 from bundler.emitters.contract import ProofRequest
 from bundler.emitters.web import proving
 from bundler.emitters.web.measuring import measure_bundle
@@ -97,10 +98,8 @@ def test_a_variant_that_reproduces_is_executed(package: Path, browse: Browse) ->
     browser = browse(["hold", NAME, began("webgpu"), software, began("wasm"), outcome("wasm"), DONE])
     webgpu, wasm = prove_bundle(ask(package, browser))
     assert (webgpu.level, webgpu.passed, webgpu.nodes) == ("executed", True, {"WebGpu": 8})
-    assert webgpu.reason == (
-        "ran with onnxruntime-web 1.30.0 in Chromium 156.0.1, 4 threads, on the software adapter, compared by the bundle's "
-        "own loader"
-    )
+    where = "ran with onnxruntime-web 1.30.0 in Chromium 156.0.1"
+    assert webgpu.reason == f"{where}, 4 threads, on the software adapter{BY_LOADER}"
     assert wasm.reason == "ran with onnxruntime-web 1.30.0 in Chromium 156.0.1"
     assert wasm.figures == {"opening_seconds": 0.1}
     assert wasm.comparison is not None

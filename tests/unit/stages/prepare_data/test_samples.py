@@ -145,11 +145,13 @@ def test_odd_samples_are_reported(tmp_path: Path, model: Path) -> None:
     result, _ = prepare(tmp_path / "out", model, tmp_path / "odd.npz", kind="samples")
     assert [note.text for note in result.notes] == [
         "1 of 3 samples hold one value only: odd-001",
-        "1 of 3 samples hold NaN or infinity: odd-002",
+        "1 of 3 samples hold NaN or infinity (odd-002: 'x' holds 1 infinite among 6 values)",
     ]
     values[0, 0, 0] = np.nan
     np.savez(tmp_path / "nan.npz", x=values)
-    assert refuse(tmp_path / "nan", model, tmp_path / "nan.npz", kind="samples").details == ("nan-000: 'x': holds NaN",)
+    refused = refuse(tmp_path / "nan", model, tmp_path / "nan.npz", kind="samples")
+    assert refused.details == ("nan-000: 'x' holds 1 NaN among 6 values",)
+    assert refused.hint == "remove the samples that hold NaN, or replace these values"
 
 
 def test_nan_is_found_in_types_that_numpy_lacks(tmp_path: Path) -> None:
@@ -157,7 +159,7 @@ def test_nan_is_found_in_types_that_numpy_lacks(tmp_path: Path) -> None:
     raw = np.array([[0x7FC0, 0x3F80]], np.uint16).view("V2")
     np.savez(tmp_path / "raw.npz", x=raw)
     error = refuse(tmp_path / "out", model, tmp_path / "raw.npz", kind="samples")
-    assert error.details == ("raw-000: 'x': holds NaN",)
+    assert error.details == ("raw-000: 'x' holds 1 NaN among 2 values",)
 
 
 def test_at_most_twenty_problems_are_listed(tmp_path: Path, model: Path) -> None:
