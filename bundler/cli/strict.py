@@ -18,10 +18,13 @@ def require_verified(bundles: Mapping[Path, Mapping[str, str]]) -> None:
     details = tuple(f"{path}: {name}: {why}" for path, found in bundles.items() for name, why in found.items())
     if not details:
         return
+    reasons = {why for found in bundles.values() for why in found.values()}
+    ways = ["build the bundle with inputs that make these outputs vary (--samples)"] if _UNCHECKED in reasons else []
+    ways += ["verify the bundle where these variants run (--on)"] if reasons - {_UNCHECKED} else []
     error = VerificationError(
         "--strict: not every variant is verified",
         details=details,
-        hint="verify the bundle where these variants run (--on), or remove --strict",
+        hint=f"{', '.join(ways)}, or remove --strict",
     )
     echo_lines(error_lines(error), err=True)  # standard output has the results, as text or as JSON
     raise typer.Exit(error.exit_code)

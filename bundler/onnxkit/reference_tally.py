@@ -172,10 +172,16 @@ class ReferenceTally:
         own = iter(powers)
         return tuple(spread.count * max(next(own), floor) if spread.count else 0.0 for spread in self.samples)
 
+    @property
+    def _has_few(self) -> bool:
+        """Whether no sample has a signal of its own, so that its distance from the other samples counts."""
+        least = max(one.count for one in self.samples) < MIN_SIGNAL_ELEMENTS
+        return least or not any(one.squares for one in self.samples)
+
     def _powers(self) -> tuple[float, list[float]]:
         """The least signal of a sample, and that of each sample with numbers, per element."""
         present = [spread for spread in self.samples if spread.count]
-        few = max(one.count for one in present) < MIN_SIGNAL_ELEMENTS or not any(one.squares for one in present)
+        few = self._has_few
         middle = float(np.median([spread.mean for spread in present]))
         powers = [spread.squares / spread.count + ((spread.mean - middle) ** 2 if few else 0.0) for spread in present]
         seen = [power for power in powers if power]
@@ -211,7 +217,7 @@ class ReferenceTally:
             yield f"saturated: the highest probability is 0.999 or more in {share:.0%} of its rows"
         elif not scores and self._is_saturated:
             yield f"saturated: {1 - self.bounded / self.finite:.0%} of its values are within 0.001 of 0 or 1"
-        if self._varies:
+        if self._varies and not self._has_few:  # a small distance from the middle is no quiet sample
             yield from self._doubt_quiet()
         if self.numeric and self.finite < self.elements:
             yield "it is NaN or infinite in places, where only the place is compared"

@@ -42,7 +42,8 @@ def _find_accuracies(
         if _ran_on(steps[judged], variant):
             yield _describe(variant, comparison, gate)
         elif run is not None:
-            yield replace(_describe(variant, _refer(run.comparison, references), device), place=run.place)
+            found = _describe(variant, _refer(run.comparison, references), device)
+            yield replace(found, place=run.place, stream=bool(plan.state))
         else:
             yield replace(_describe(variant, comparison, gate), in_place_of=variant.providers[0].name)
 
@@ -61,7 +62,7 @@ def _ran_on(step: Step, variant: VariantPlan) -> bool:
 
 def _describe(variant: VariantPlan, comparison: Comparison, gate: Gate) -> AccuracyResult:
     limits = {output.name: resolve_tolerance(gate.of(output.name), _known(output)) for output in comparison.outputs}
-    judged = [one for one in comparison.outputs if _is_judged(one, limits[one.name])]
+    judged = [one for one in comparison.outputs if is_judged(one, gate)]
     output = min(judged or comparison.outputs, key=lambda one: _margin(one, limits[one.name]))
     limit = limits[output.name]
     device = resolve_tolerance((variant.gate or gate).of(output.name), _known(output))
@@ -108,9 +109,9 @@ def _find_drift(outputs: Sequence[OutputComparison]) -> tuple[float, float] | No
     return most if most[0] - most[1] >= DRIFT_DB else None
 
 
-def _is_judged(output: OutputComparison, limit: Tolerance) -> bool:
+def is_judged(output: OutputComparison, gate: Gate) -> bool:
     """Whether the comparison of this output could have failed."""
-    return limit.judged and not _known(output).unjudged
+    return gate.of(output.name).judged and not _known(output).unjudged
 
 
 def _known(output: OutputComparison) -> ReferenceFigures:

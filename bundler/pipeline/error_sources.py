@@ -99,10 +99,10 @@ def _describe(tensor: LossyTensor) -> str:
 def hint_for_loss(prepared: Prepared, lossy: Step, sources: ErrorSources, setting: str) -> str:
     """What to do about a step that loses too much precision; `setting` widens the limit that was missed."""
     takes = any(method.stage == lossy.stage and "exclude_nodes" in method.takes for method in METHODS.values())
-    names = [name for name in sources.remedy if name.isprintable()][:MAX_EXCLUDED_NODES]
+    excluded = prepared.profile.precision.exclude_nodes
+    names = [name for name in sources.remedy if name.isprintable() and name not in excluded][:MAX_EXCLUDED_NODES]
     other = f"choose another precision.method, or widen the gate with --set {setting}"
     if not takes or not names:
         return other
-    kept = [*prepared.profile.precision.exclude_nodes, *names]
-    value = f"precision.exclude_nodes={json.dumps(kept, ensure_ascii=False)}"
+    value = f"precision.exclude_nodes={json.dumps([*excluded, *names], ensure_ascii=False)}"
     return f"keep the precision of the worst nodes with --set {shlex.quote(value)}, {other}"

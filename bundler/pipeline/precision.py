@@ -13,6 +13,7 @@ from bundler.model.errors import BundlerError, GateError, UsageError
 from bundler.model.events import Event, Listener, Reporter, StepFinished
 from bundler.model.plan import ComponentPlan, Step
 from bundler.model.results import Comparison, OutputComparison, StepOutcome
+from bundler.pipeline.accuracy import is_judged
 from bundler.pipeline.judging import METRIC_STAGE, Verdict, judge_plan
 from bundler.pipeline.precision_choice import (
     MEGABYTE,
@@ -44,6 +45,10 @@ from bundler.support.platforms import SYSTEMS, python_machines
 
 _TIMED = ("seconds", "ratio", "low", "high", "processor_ratio", "rounds")
 """Figures that an attempt takes over from `time_model`."""
+
+
+_UNJUDGED = "no output can be judged with these samples, so its loss of accuracy is unknown"
+"""Why a method that loses precision is not chosen: the gate could not have failed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -258,12 +263,15 @@ def _judge(
     limit = profile.budget.model_mb
     if limit is not None and size > limit * MEGABYTE:
         failures.append(f"{size / MEGABYTE:.2f} MB, budget {limit:g} MB")
-    state: AttemptState = "failed" if failures else "passed"
     last = [step for step in plan.variants[0].comparisons if step in plan.gates][-1:]
-    figures = _worst(outcomes[last[0]].read_facts(Comparison).outputs) if last else {}
+    outputs = outcomes[last[0]].read_facts(Comparison).outputs if last else ()
+    figures = _worst(outputs) if last else {}
     measured = [outcomes[step.id].read_facts(MetricFacts).value for step in plan.steps if step.stage == METRIC_STAGE]
     if measured:
         figures["metric"] = measured[0]
+    elif attempt.method != NONE and last and not any(is_judged(one, plan.gates[last[0]]) for one in outputs):
+        failures.append(_UNJUDGED)
+    state: AttemptState = "failed" if failures else "passed"
     return replace(attempt, state=state, model_bytes=size, figures=figures, reason="; ".join(failures[:2]))
 
 

@@ -6,7 +6,10 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import onnx
 import pytest
+from onnx import TensorProto, helper, numpy_helper
 
 from tests.support import digits
 from tests.support.command_line import ONE_PYTHON, CommandLine
@@ -175,3 +178,37 @@ def test_a_choice_is_recorded_in_the_lock_and_repeated_from_there(
     assert again.document["bundles"][0]["precisions"] == first["precisions"]
     mine, theirs = (Path(item["bundle"]) / "bundle.json" for item in (first, again.document["bundles"][0]))
     assert mine.read_bytes() == theirs.read_bytes()
+
+
+def test_a_method_whose_loss_nothing_shows_is_not_chosen(bundler: CommandLine, tmp_path: Path) -> None:
+    layer = np.random.default_rng(0).standard_normal((1024, 1024)).astype(np.float32) / 32
+    nodes = [
+        helper.make_node("MatMul", ["x", "w"], ["a"]),
+        helper.make_node("MatMul", ["a", "w"], ["b"]),
+        helper.make_node("Tanh", ["b"], ["c"]),
+        helper.make_node("Sub", ["c", "two"], ["d"]),
+        helper.make_node("Log", ["d"], ["y"]),  # of negative numbers
+    ]
+    graph = helper.make_graph(
+        nodes,
+        "undefined",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["batch", 1024])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, ["batch", 1024])],
+        [numpy_helper.from_array(layer, "w"), numpy_helper.from_array(np.array(2, np.float32), "two")],
+    )
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), tmp_path / "m.onnx")
+    answer = bundler.run(
+        "build",
+        tmp_path / "m.onnx",
+        "--target=linux-x64",
+        f"--set={ONE_PYTHON}",
+        "--set=precision.method=auto",
+        '--set=precision.order=["dynamic-int8"]',
+        f"--output={tmp_path / 'out'}",
+        "--no-prove",
+        "--json",
+    ).expect(0)
+    frontier = answer.document["bundles"][0]["decisions"]["cpu"]["answer"]
+    assert frontier["chosen"] == "none"
+    (attempt,) = [item for item in frontier["attempts"] if item["method"] == "dynamic-int8"]
+    assert (attempt["state"], "no output can be judged" in attempt["reason"]) == ("failed", True)

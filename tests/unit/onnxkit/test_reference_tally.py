@@ -178,3 +178,9 @@ def test_one_sample_of_large_values_makes_no_other_unit_of_its_columns(seed: int
         rows = random.standard_normal((50, 10)) + 4 * np.eye(10)[random.integers(0, 10, 50)]
         tally.add(rows * (1000 if number == 0 else 1))
     assert tally.figures().scores
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_number_near_the_middle_of_the_others_is_no_quiet_sample(seed: int) -> None:
+    random = np.random.default_rng(seed)
+    assert describe(*random.uniform(0.1, 0.9, (9, 1))).doubts == ()

@@ -14,6 +14,7 @@ from bundler.model.plan import ComponentPlan, Step, VariantPlan
 from bundler.model.reference import ReferenceFigures
 from bundler.model.results import Comparison, OutputComparison, StepOutcome
 from bundler.model.runtime import Gate, ProviderEntry
+from bundler.model.state import StateLink
 from bundler.pipeline.accuracy import VerifiedRun, find_accuracies
 from bundler.pipeline.results import AccuracyResult
 from bundler.planning.gate import FLOAT, LOSSY
@@ -65,7 +66,9 @@ def outcome(step: str, facts: Any) -> StepOutcome:
     )
 
 
-def find(*outputs: OutputComparison, gate: Gate, run: bool = False) -> AccuracyResult:
+def find(
+    *outputs: OutputComparison, gate: Gate, run: bool = False, state: tuple[StateLink, ...] = ()
+) -> AccuracyResult:
     step = Step(id="gpu/optimize/compare", stage="compare", inputs={}, options={"providers": [["Cpu", {}]]})
     variant = VariantPlan(
         name="gpu",
@@ -85,6 +88,7 @@ def find(*outputs: OutputComparison, gate: Gate, run: bool = False) -> AccuracyR
         variants=(variant,),
         decisions=(),
         gates={step.id: Gate(default=FLOAT)},
+        state=state,
     )
     comparison = Comparison(samples=8, outputs=outputs)
     outcomes = {
@@ -124,3 +128,11 @@ def test_a_run_of_the_bundle_itself_is_shown_with_the_gate_that_ships() -> None:
     assert found.limit.sqnr_db == 30.0
     assert found.place == "in a browser"
     assert not list(device_lines(found))
+
+
+def test_a_run_of_a_stream_has_steps() -> None:
+    state = (StateLink(input="h", output="hn"),)
+    assert "over 8 steps of a stream, in a browser" in accuracy_line(
+        find(JUDGED, gate=Gate(default=FLOAT), run=True, state=state)
+    )
+    assert "over 8 samples, in a browser" in accuracy_line(find(JUDGED, gate=Gate(default=FLOAT), run=True))

@@ -80,3 +80,11 @@ def test_methods_that_can_leave_nodes_out_say_so(stage: str) -> None:
     step = Step(id=stage, stage=stage, inputs={})
     hint = hint_for_loss(prepared(), step, ErrorSources(remedy=("conv 1",)), "accuracy.sqnr_db=…")
     assert """--set 'precision.exclude_nodes=["conv 1"]'""" in hint
+
+
+def test_a_node_that_is_excluded_already_is_not_named_again() -> None:
+    sources = ErrorSources(remedy=("one", "two", "three", "four"))
+    hint = hint_for_loss(prepared(excluded=("one", "two")), LOSSY, sources, "accuracy.sqnr_db=…")
+    assert """'precision.exclude_nodes=["one", "two", "three", "four"]'""" in hint
+    known = hint_for_loss(prepared(excluded=("one", "two")), LOSSY, ErrorSources(remedy=("one",)), "accuracy.sqnr_db=…")
+    assert "exclude_nodes" not in known
