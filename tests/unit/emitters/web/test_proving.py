@@ -100,7 +100,7 @@ def test_a_variant_that_reproduces_is_executed(package: Path, browse: Browse) ->
     assert (webgpu.level, webgpu.passed, webgpu.nodes) == ("executed", True, {"WebGpu": 8})
     where = "ran with onnxruntime-web 1.30.0 in Chromium 156.0.1"
     assert webgpu.reason == f"{where}, 4 threads, on the software adapter{BY_LOADER}"
-    assert wasm.reason == "ran with onnxruntime-web 1.30.0 in Chromium 156.0.1"
+    assert wasm.reason == f"{where}{BY_LOADER}"
     assert wasm.figures == {"opening_seconds": 0.1}
     assert wasm.comparison is not None
     assert wasm.comparison.samples == 3
