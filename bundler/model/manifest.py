@@ -152,6 +152,7 @@ class GoldenRecord:
     """What every runtime of the bundle is held to. `inputs` says what they are: `samples` that the user gave, `seeded`
     ones, or seeded ones in place of samples (`like-samples`; empty in older bundles). `judging` counts the samples that
     the gates were held on, where these are not the golden set's own inputs. The samples of a `stream` are its steps.
+    `sizes` are those of open dimensions that seeded inputs have, by what people call the dimension.
     """
 
     samples: int
@@ -160,6 +161,7 @@ class GoldenRecord:
     inputs: Literal["samples", "seeded", "like-samples", ""] = ""
     judging: int = 0
     stream: bool = False
+    sizes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
 
     @property
     def unjudged(self) -> dict[str, str]:

@@ -40,7 +40,7 @@ from bundler.reporting.sbom import SBOM_NAME, render_sbom
 from bundler.stages.measure_metric.spec import Facts as MetricFacts
 from bundler.stages.record_golden.spec import Facts as GoldenFacts
 from bundler.verification.proof import combine_proofs, unjudged_of
-from bundler.verification.words import BUILDING_HOST, describe_verification
+from bundler.verification.words import BUILDING_HOST, describe_samples, describe_verification
 
 MEGABYTE = 1_000_000
 
@@ -399,7 +399,7 @@ def _summarize(
         proof=manifest.proof.level,
         proofs={label(record.component, record.variant): record.level for record in records},
         unproven={label(record.component, record.variant): record.reason for record in records if not record.passed},
-        verified=tuple(describe_verification(manifest.proof)),
+        verified=(*describe_verification(manifest.proof), *describe_samples(manifest)),
         bundle_bytes=size,
         model_bytes=_count_model_bytes(request.bundle.parts),
         notes=tuple(list_notes(request.bundle.parts, emitted.notes)),

@@ -42,6 +42,7 @@ def record_golden(
         inputs=_kind(plan, facts),
         judging=judging.read_facts(Facts).samples if judging is not None else 0,
         stream=bool(plan.state),
+        sizes={tried.label: tried.sizes for tried in facts.tried_dimensions if tried.sizes},
     )
 
 

@@ -228,7 +228,8 @@ class VerifyResult:
     which a random operator makes differ on each run, only names, types and shapes are promised. `reservations` say why
     the bundle must not be shipped. `reached` is all of what was reached now, `built` what was when it was built.
     `digest` is the SHA-256 of `bundle.json`; `left_out` says which variants of the target the bundle has not, and
-    `shortfalls` which take fewer nodes than was asked for; `removed` is that of `DigestResult`.
+    `shortfalls` which take fewer nodes than was asked for; `removed` is that of `DigestResult`; `samples` says in words
+    what the figures are of.
     """
 
     bundle: Path
@@ -244,6 +245,7 @@ class VerifyResult:
     left_out: tuple[str, ...] = ()
     shortfalls: tuple[str, ...] = ()
     removed: int = 0
+    samples: tuple[str, ...] = ()
 
     def label(self, proof: VariantProof) -> str:
         """The variant's name as people read it: with its component where there are several."""

@@ -20,6 +20,7 @@ from bundler.planning.settle import LEFT_OUT
 from bundler.reporting.manifest import read_manifest
 from bundler.verification.integrity import IntegrityResult, check_integrity, remove_byte_code, require_sound
 from bundler.verification.proof import combine_proofs, unjudged_of
+from bundler.verification.words import describe_samples
 
 _DIGEST: Final = re.compile(r"[0-9A-Fa-f]{64}")
 
@@ -94,6 +95,7 @@ def verify(
         ),
         reservations=manifest.reservations,
         reached=reached,
+        samples=tuple(describe_samples(manifest)),
         built=manifest.proof,
         left_out=find_left_out(manifest),
         shortfalls=manifest.shortfalls,

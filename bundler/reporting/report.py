@@ -38,7 +38,7 @@ from bundler.reporting.timings import TIMINGS_NAME
 from bundler.support.data import data_root
 from bundler.support.files import replace_whole
 from bundler.support.text import format_bytes, visible
-from bundler.verification.words import BUILDING_HOST, describe_verification, name_verification
+from bundler.verification.words import BUILDING_HOST, describe_samples, describe_verification, name_verification
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -114,7 +114,7 @@ def make_page(data: ReportData) -> Page:
         cards=make_cards(data),
         badge=name_verification(data.manifest.proof),
         judged_by_seeds=any(judged_by_seeds(component) for component in data.manifest.components),
-        verification=describe_verification(data.manifest.proof, BUILDING_HOST),
+        verification=(*describe_verification(data.manifest.proof, BUILDING_HOST), *describe_samples(data.manifest)),
         least_runs=LEAST_RUNS,
         proven=proven,
         unproven=unproven,

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-from bundler.model.manifest import PipelineRecord, ProofRecord, VariantProofRecord
+from bundler.model.manifest import GoldenRecord, Manifest, PipelineRecord, ProofRecord, VariantProofRecord
+from bundler.support.text import count_things, visible
 from bundler.verification.proof import label_record
 
 THIS_HOST: Final = "on this host"
@@ -33,6 +34,32 @@ def name_verification(record: ProofRecord) -> str:
     if not reached or set(reached) == {"Not run"}:
         return "Not run"
     return reached[0] if len(set(reached)) == 1 else "Verified in part"
+
+
+def describe_samples(manifest: Manifest) -> Iterator[str]:
+    """`Samples: 8 synthetic, no real data; sizes batch 1, 2`: what the figures of each component are of."""
+    for component in manifest.components:
+        if component.golden is not None:
+            whose = "" if manifest.sole else f" of {component.name}"
+            yield f"Samples{whose}: {_describe_samples(component.golden)}"
+
+
+def _describe_samples(golden: GoldenRecord) -> str:
+    count = f"{count_things(golden.samples, 'step')} of a stream," if golden.stream else str(golden.samples)
+    if golden.inputs == "samples":
+        return f"{count.rstrip(',')}, given with --samples"
+    if golden.inputs == "like-samples":
+        return f"{count} synthetic, similar to the {golden.judging} given with --samples"
+    sizes = [f"{visible(name)[:MAX_NAME]} {', '.join(map(str, tried))}" for name, tried in golden.sizes.items()]
+    more = f" and {len(sizes) - MAX_SIZES} more" if len(sizes) > MAX_SIZES else ""
+    shown = f"; sizes {'; '.join(sizes[:MAX_SIZES])}{more}" if sizes else ""
+    return f"{count} synthetic, no real data: use --samples{shown}"
+
+
+MAX_SIZES: Final = 6
+"""Open dimensions whose sizes the line shows."""
+MAX_NAME: Final = 40
+"""Characters of a dimension's name."""
 
 
 def describe_variants(

@@ -152,7 +152,7 @@ def _print_files(result: DigestResult | VerifyResult) -> None:
 
 def _print_verified(result: VerifyResult) -> None:
     _print_files(result)
-    for line in describe_verification(result.reached) if result.reached else ():
+    for line in (*(describe_verification(result.reached) if result.reached else ()), *result.samples):
         echo(line)
     for variant in result.variants:
         if variant.passed and variant.reason:

@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import math
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -10,12 +11,14 @@ from hypothesis import strategies as st
 
 from bundler.model.codec import encode
 from bundler.model.errors import VerificationError
+from bundler.model.manifest import GoldenRecord
 from bundler.model.runtime import SOLE
 from bundler.reporting.checks import check_output, make_checks
 from bundler.reporting.drift import merge_steps
 from bundler.reporting.figures import word_figures
 from bundler.reporting.manifest import make_manifest, read_manifest, render_manifest, write_manifest
 from bundler.verification.integrity import require_integrity
+from bundler.verification.words import describe_samples
 from tests.unit.reporting.builds import change_manifest, make_output, make_request, write_bundle
 
 
@@ -158,3 +161,29 @@ def test_an_output_that_was_compared_in_fewer_steps_hides_no_other():
         dataclasses.replace(make_output("y", 0.1), step_sqnr_db=ratios) for ratios in ((50.0, 40.0, 30.0), (45.0, None))
     ]
     assert merge_steps(outputs) == [45.0, 40.0, 30.0]
+
+
+def golden(**changes):
+    return GoldenRecord(**{"samples": 8, "inputs": "seeded"} | changes)
+
+
+@pytest.mark.parametrize(
+    ("record", "line"),
+    [
+        (golden(), "8 synthetic, no real data: use --samples"),
+        (
+            golden(sizes={"batch": (1, 2), "height": (32, 64)}),
+            "8 synthetic, no real data: use --samples; sizes batch 1, 2; height 32, 64",
+        ),
+        (golden(stream=True), "8 steps of a stream, synthetic, no real data: use --samples"),
+        (golden(inputs="samples"), "8, given with --samples"),
+        (golden(inputs="like-samples", judging=40), "8 synthetic, similar to the 40 given with --samples"),
+        (golden(sizes={"a\x1b": (1,)}), "8 synthetic, no real data: use --samples; sizes a\\x1b 1"),
+    ],
+)
+def test_a_line_says_what_the_figures_are_of(manifest, record, line):
+    (component,) = manifest.components
+    told = replace(manifest, components=(replace(component, golden=record),))
+    assert list(describe_samples(told)) == [f"Samples: {line}"]
+    both = replace(told, components=(told.components[0], replace(told.components[0], name="other")))
+    assert list(describe_samples(both))[1] == f"Samples of other: {line}"
