@@ -30,7 +30,8 @@ class ModelFacts:
     None where shapes are unknown. `generated_bytes` are constants that the graph generates instead of storing them (a
     network published without weights). `external_sizes` are the bytes of each of the `external_files` when the model
     was checked. `metadata` are the entries of `metadata_props`; `masks` the inputs of integers that the graph takes for
-    masks.
+    masks; `doubles` are the first values that are float64. `uneven_convolutions` counts convolutions whose numbers of
+    channels `bundler.providers.webgpu` describes.
     """
 
     name: str
@@ -54,6 +55,8 @@ class ModelFacts:
     external_sizes: tuple[int, ...] = ()
     metadata: Mapping[str, str] = field(default_factory=dict)
     masks: tuple[str, ...] = ()
+    uneven_convolutions: int = 0
+    doubles: tuple[str, ...] = ()
 
     @property
     def total_bytes(self) -> int:

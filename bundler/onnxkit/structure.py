@@ -152,6 +152,23 @@ def iterate_tensors(model: ModelProto) -> Iterator[TensorProto]:
             yield from attribute.tensors
 
 
+def find_doubles(model: ModelProto) -> tuple[str, ...]:
+    """What brings float64 into a graph: inputs, weights and the outputs of casts, by name."""
+    return tuple(
+        dict.fromkeys(
+            (
+                *(port.name for port in model.graph.input if port.type.tensor_type.elem_type == TensorProto.DOUBLE),
+                *(tensor.name for tensor in iterate_tensors(model) if tensor.data_type == TensorProto.DOUBLE),
+                *(node.output[0] for node in iterate_nodes(model) if _casts_to_double(node)),
+            )
+        )
+    )
+
+
+def _casts_to_double(node: NodeProto) -> bool:
+    return node.op_type == "Cast" and any(item.name == "to" and item.i == TensorProto.DOUBLE for item in node.attribute)
+
+
 def has_external_data(model: ModelProto) -> bool:
     """Whether the data of a tensor is in another file."""
     return any(tensor.data_location == TensorProto.EXTERNAL for tensor in iterate_tensors(model))

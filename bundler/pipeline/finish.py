@@ -15,6 +15,7 @@ from bundler.emitters.writing import write_text
 from bundler.model.digests import digest_file
 from bundler.model.errors import BundlerError, GateError, StageError, VerificationError
 from bundler.model.events import Reporter, StepFinished, StepsEnded, StepStarted
+from bundler.model.free_dimensions import shown_name
 from bundler.model.manifest import MANIFEST_NAME, GateRecord, Manifest, ModelRecord, RuntimeRecord
 from bundler.model.measurement import USUAL, Measurement, Timing
 from bundler.model.plan import MODEL
@@ -327,6 +328,12 @@ def _prove(request: FinishRequest) -> tuple[VariantProof, ...]:
 def _hint_after(failed: Sequence[VariantProof], parts: Sequence[BuiltPart]) -> str:
     """What helps depends on whether the bundle answered: no gate and no level of optimisation opens a model."""
     if not all(proof.comparison is not None and proof.comparison.outputs for proof in failed):
+        doubles = [name for part in parts for name in part.prepared.facts.doubles]
+        if doubles and any("session" in proof.reason for proof in failed):
+            return (
+                f"export the model in float32: {shown_name(doubles[0])} is float64, which accelerators lack; or build "
+                "for a target that runs it on the CPU alone"
+            )
         return (
             "the bundle did not run to its end, for the reason above; build it with --no-prove to examine it where "
             "that happened"

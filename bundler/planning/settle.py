@@ -81,7 +81,8 @@ def settle_profile(profile: TargetProfile, facts: ModelFacts, request: PlanReque
     check_growth(request.state, sizes.fixed)
     fixed_facts = replace(facts, signature=fix_signature(facts.signature, sizes.fixed))
     profile = apply_ranges(profile, fixed_facts.signature, sizes.ranges)
-    variants = tuple(_settle_compile(variant, fixed_facts) for variant in profile.variants)
+    variants = tuple(_settle_layout(_settle_compile(variant, fixed_facts), facts) for variant in profile.variants)
+    layout_notes = tuple(_describe_layout(pair, facts) for pair in zip(profile.variants, variants, strict=True))
     return SettledProfile(
         profile=profile.model_copy(update={"variants": variants}),
         left_out=(*left_out, *static),
@@ -89,14 +90,42 @@ def settle_profile(profile: TargetProfile, facts: ModelFacts, request: PlanReque
         fixed=sizes.fixed,
         fixing=replace(split_sizes(facts.signature, sizes.fixed), ranges=sizes.ranges),
         size_decisions=size_decisions(facts.signature, sizes),
-        notes=size_notes(
-            fixed_facts,
-            profile,
-            sizes.fixed,
-            given.shapes,
-            request.asker,
-            grows=any(link.grows is not None for link in request.state),
+        notes=(
+            *size_notes(
+                fixed_facts,
+                profile,
+                sizes.fixed,
+                given.shapes,
+                request.asker,
+                grows=any(link.grows is not None for link in request.state),
+            ),
+            *filter(None, layout_notes),
         ),
+    )
+
+
+def _settle_layout(variant: Variant, facts: ModelFacts) -> Variant:
+    """The variant with the options without which its providers compute this model wrong, except where the profile has
+    them.
+    """
+    if not facts.uneven_convolutions:
+        return variant
+    providers = tuple(
+        entry.model_copy(update={"options": {**find_provider(entry.name).uneven_options, **entry.options}})
+        for entry in variant.providers
+    )
+    return variant.model_copy(update={"providers": providers})
+
+
+def _describe_layout(pair: tuple[Variant, Variant], facts: ModelFacts) -> Note | None:
+    before, after = pair
+    known = find_provider(after.providers[0].name)
+    if before.providers[0].options == after.providers[0].options:
+        return None
+    options = ", ".join(f"{key}={value}" for key, value in known.uneven_options.items())
+    return Note(
+        text=f"variant {after.name}: {options}, because {known.title} computes {facts.uneven_convolutions} "
+        "convolutions of this model wrong in its default memory layout"
     )
 
 

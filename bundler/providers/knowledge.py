@@ -303,7 +303,8 @@ class ProviderKnowledge:
     `compiler` and `deferral` describe compilation ahead of time and on the device; `companions` are made for each
     variant that it runs. `validation_provider` is the short name of the provider that validates a stage's result on the
     building machine; empty where the Python runtime has the provider itself. `device_memory` is the runtime's name of
-    the memory of its tensors, if it is not the CPU's.
+    the memory of its tensors, if it is not the CPU's. `uneven_options` are for models with
+    `ModelFacts.uneven_convolutions`, which it computes wrong without them.
     """
 
     name: str
@@ -319,6 +320,7 @@ class ProviderKnowledge:
     companions: tuple[Companion, ...] = ()
     validation_provider: str = ""
     device_memory: str | None = None
+    uneven_options: Mapping[str, str] = field(default_factory=dict)
 
     def judge_free_sizes(self, options: Mapping[str, str]) -> FreeSizes:
         """How dynamic dimensions are treated under these options, as text."""

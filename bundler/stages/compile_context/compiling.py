@@ -10,11 +10,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+import onnx
 import onnxruntime
 
 from bundler.model.errors import StageError
+from bundler.model.free_dimensions import shown_name
 from bundler.onnxkit.plugins import Plugin, is_fresh
 from bundler.onnxkit.sessions import RUNTIME_ERRORS, SessionSettings, clean_message, session_options
+from bundler.onnxkit.structure import find_doubles
 
 _SHARE: Final = "ep.share_ep_contexts"
 _LAST: Final = "ep.stop_share_ep_contexts"
@@ -62,6 +65,9 @@ def _compile(job: Job, source: str, target: str, index: int) -> None:
         if "Unable to compile any nodes" in message:
             raise NothingAssignedError(message) from cause
         hint = "check the provider's options, or compile on the device"
+        doubles = find_doubles(onnx.load(Path(job.folder, source), load_external_data=False))
+        if doubles:
+            hint = f"export the model in float32: {shown_name(doubles[0])} is float64, which accelerators lack"
         raise StageError(f"{job.provider} cannot compile the model", details=(message,), hint=hint) from cause
 
 

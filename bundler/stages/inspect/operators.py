@@ -13,7 +13,7 @@ from onnxruntime.capi import onnxruntime_pybind11_state as state
 from bundler.model.errors import ModelError
 from bundler.onnxkit.placement_facts import limit_lines, tidy
 from bundler.onnxkit.sessions import RUNTIME_ERRORS, SessionSettings, clean_message, session_options
-from bundler.onnxkit.structure import iterate_nodes, qualified_name
+from bundler.onnxkit.structure import iterate_graphs, iterate_nodes, qualified_name
 
 STANDARD_DOMAIN: Final = "ai.onnx"
 _MAX_SHOWN: Final = 20
@@ -161,3 +161,24 @@ def is_quantized(operators: Mapping[str, int]) -> bool:
     """Whether the model computes on quantised values anywhere."""
     names = [name.rpartition(".")[2] for name in operators]
     return any(name.startswith(_QUANTIZED) or name in _INTEGER for name in names)
+
+
+def count_uneven_convolutions(model: ModelProto) -> int:
+    """Convolutions without groups from a multiple of 3 input channels, more than 3 and not a multiple of 4, to a
+    multiple of 4, as far as their weights show it.
+    """
+    weights = {tensor.name: tensor.dims for graph in iterate_graphs(model) for tensor in graph.initializer}
+    weights |= {
+        node.output[0]: attribute.t.dims
+        for node in iterate_nodes(model)
+        if node.op_type == "Constant"
+        for attribute in node.attribute
+        if attribute.name == "value"
+    }
+    convolutions = (node for node in iterate_nodes(model) if node.op_type == "Conv" and len(node.input) > 1)
+    ungrouped = (node for node in convolutions if all(item.i == 1 for item in node.attribute if item.name == "group"))
+    return sum(_is_uneven(*weights.get(node.input[1], ())[:2]) for node in ungrouped)
+
+
+def _is_uneven(outputs: int = 0, inputs: int = 0) -> bool:
+    return inputs > 3 and inputs % 3 == 0 and inputs % 4 != 0 and outputs % 4 == 0  # noqa: PLR2004 - as documented

@@ -24,6 +24,7 @@ from bundler.onnxkit.signatures import model_signature
 from bundler.onnxkit.structure import (
     count_listed,
     count_operators,
+    find_doubles,
     iterate_nodes,
     iterate_tensors,
     random_operators,
@@ -37,6 +38,7 @@ from bundler.stages.inspect.memory import estimate_peak_memory
 from bundler.stages.inspect.operators import (
     check_operators,
     check_versions,
+    count_uneven_convolutions,
     domain_of,
     foreign_domains,
     has_control_flow,
@@ -79,6 +81,7 @@ def _inspect(path: Path, name: str, report: Report) -> tuple[ModelFacts, bool]:
 
 
 _CHECK_HINT: Final = "export it again; `onnx.checker.check_model` reports the same"
+_MAX_DOUBLES: Final = 3
 _MAX_BYTES: Final = 1 << 60
 """Limit for declared sizes, more than any machine has: they are checked before anything is allocated. The largest
 of 121 models of public packages has 85 MB of weights.
@@ -153,6 +156,8 @@ def _collect(model: ModelProto, path: Path, files: tuple[str, ...], name: str) -
         peak_memory_bytes=estimate_peak_memory(model, weight_bytes),
         metadata=read_metadata(model),
         masks=_list_masks(model, signature),
+        doubles=find_doubles(model)[:_MAX_DOUBLES],
+        uneven_convolutions=count_uneven_convolutions(model),
     )
 
 

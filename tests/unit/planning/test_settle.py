@@ -41,3 +41,14 @@ def test_sizes_that_stay_open_leave_compiling_for_ranges_to_the_device() -> None
     fixed = settle_profile(profile, make_facts(), PlanRequest(dimensions={"batch": 1})).profile
     assert open_sizes.variants[0].compile["here"] is False
     assert fixed.variants[0] == profile.variants[0]
+
+
+@pytest.mark.parametrize(("count", "layout"), [(0, None), (2, "NCHW")])
+def test_convolutions_that_a_provider_computes_wrong_get_another_layout(count: int, layout: str | None) -> None:
+    settled = settle_profile(resolve_target("web-webgpu"), make_facts(uneven_convolutions=count), PlanRequest())
+    webgpu, wasm = settled.profile.variants
+    assert webgpu.providers[0].options.get("preferredLayout") == layout
+    assert "preferredLayout" not in wasm.providers[0].options
+    told = [note.text for note in settled.notes if "preferredLayout=NCHW" in note.text]
+    assert len(told) == bool(count)
+    assert all("WebGPU computes 2 convolutions of this model wrong" in text for text in told)
