@@ -4,6 +4,9 @@ import { readSamples } from "./sample.js";
 /** Steps of a stream that are called: a state that was saved and left is then none that a stream begins with. */
 const MOST_STEPS = 3;
 
+/** Threads share the work otherwise from call to call, and a GPU may add in another order, in half precision. */
+const [EXACT, ROUGH] = [1e-5, 1e-3];
+
 /** @typedef {import("./sample.js").Values} Values */
 
 /**
@@ -11,6 +14,7 @@ const MOST_STEPS = 3;
  * @property {any} component
  * @property {Values[]} inputs
  * @property {Values[]} outputs of the model itself; where it has state, that of one call is passed to the next by hand
+ * @property {number} rounding that calls may differ by, as a share of the greatest magnitude
  */
 
 /**
@@ -19,7 +23,7 @@ const MOST_STEPS = 3;
  * @returns {Promise<Calls>}
  * @throws where it is another component
  */
-export async function recordCalls({ model }, name) {
+export async function recordCalls({ model, report }, name) {
   const { component, samples } = await readSamples(name, MOST_STEPS);
   return model.testWith(async (/** @type {any} */ own, /** @type {any} */ { component: { name: opened, model_digest } }) => {
     if (opened !== name || model_digest !== component.model_digest) throw new Error(`another component was opened: ${opened}`);
@@ -31,7 +35,7 @@ export async function recordCalls({ model }, name) {
       state = Object.fromEntries(listLinks(component).map(({ input, output }) => [input, found[output]]));
       outputs.push(found);
     }
-    return { component, inputs, outputs };
+    return { component, inputs, outputs, rounding: report.providers.every((/** @type {string} */ one) => one === "wasm") ? EXACT : ROUGH };
   });
 }
 
@@ -93,13 +97,13 @@ const hasStreams = (component) => listLinks(component).length > 0 && !component.
  * @param {number} place the call that it should answer as
  * @param {string} what was called
  */
-async function findDifference({ component, outputs }, answer, place, what) {
+async function findDifference({ component, outputs, rounding }, answer, place, what) {
   const states = what === "run" ? [] : listLinks(component).map(({ output }) => output);
   const [found, wanted] = [await read(await answer), omit(outputs[place], states)];
   const [given, names] = [found, wanted].map((values) => Object.keys(values).sort());
-  if (!isSame(given, names)) return `${what} gives the outputs ${given.join(", ")} in place of ${names.join(", ")}`;
-  const other = names.find((name) => !isAlike(found[name], wanted[name], component.unstable_outputs.includes(name)));
-  return other === undefined ? "" : `${what} gives another ${other} than the model`;
+  if (!isSame(given, names)) return `${what} gives the outputs ${JSON.stringify(given)} in place of ${JSON.stringify(names)}`;
+  const other = names.find((name) => !isAlike(found[name], wanted[name], component.unstable_outputs.includes(name) ? null : rounding));
+  return other === undefined ? "" : `${what} gives another ${JSON.stringify(other)} than the model`;
 }
 
 /**
@@ -125,25 +129,24 @@ const omit = (values, names) => Object.fromEntries(Object.entries(values).filter
 /**
  * @param {any} found
  * @param {any} wanted
- * @param {boolean} unstable
+ * @param {number | null} rounding null where only types and shapes are the same in each call
  */
-function isAlike(found, wanted, unstable) {
+function isAlike(found, wanted, rounding) {
   if (found.type !== wanted.type || !isSame(found.dims, wanted.dims)) return false;
-  return unstable || areClose(found.data, wanted.data);
+  return rounding === null || areClose(found.data, wanted.data, rounding);
 }
 
 /**
- * Equal, but for the rounding of threads that share the work otherwise.
- *
  * @param {any} found
  * @param {any} wanted
+ * @param {number} rounding
  */
-function areClose(found, wanted) {
+function areClose(found, wanted, rounding) {
   const isReal = wanted[Symbol.toStringTag]?.startsWith("Float") === true;
-  let size = 0;
-  if (isReal) for (const value of wanted) if (Number.isFinite(value)) size = Math.max(size, Math.abs(value));
+  let most = 0;
+  if (isReal) for (const value of wanted) if (Number.isFinite(value)) most = Math.max(most, Math.abs(value));
   const isClose = (/** @type {any} */ one, /** @type {any} */ other) =>
-    one === other || (isReal && (Number.isFinite(other) ? Math.abs(one - other) <= 1e-4 * Math.abs(other) + 1e-5 * size : Object.is(one, other)));
+    Object.is(one, other) || one === other || (isReal && Number.isFinite(other) && Math.abs(one - other) <= rounding * (10 * Math.abs(other) + most));
   return found.length === wanted.length && found.every((/** @type {any} */ value, /** @type {number} */ at) => isClose(value, wanted[at]));
 }
 
