@@ -91,6 +91,13 @@ def cnn(*, batch: Any = "batch", size: int = 16, classes: int = 5) -> ModelProto
     return make_model(nodes, inputs, outputs, initializers)
 
 
+def difference() -> ModelProto:
+    """a[n, 3], b[n, 3] -> y = a - b, which is another where they are exchanged, and z = a * b."""
+    nodes = [helper.make_node("Sub", ["a", "b"], ["y"]), helper.make_node("Mul", ["a", "b"], ["z"])]
+    ports = [[value(name, ["n", 3]) for name in names] for names in ("ab", "yz")]
+    return make_model(nodes, *ports)
+
+
 def mlp(*, batch: Any = "batch", width: int = 8, hidden: int = 16, out: int = 4) -> ModelProto:
     """Two matrix products with an exact Gelu written out between them: x[batch, width] -> y[batch, out]."""
     nodes = [

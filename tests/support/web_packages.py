@@ -24,7 +24,9 @@ from bundler.model.signature import Port, Signature, ValueType
 MODEL = FileRecord(path="models/model.onnx", size=0, sha256=hashlib.sha256(b"").hexdigest())
 
 LOADER = """
+import { config } from "./runtime.js";
 const behaviours = %s;
+const values = new Float32Array(2);
 const figures = { name: "y", equal: false, max_absolute: 1e-7, mean_absolute: 1e-8, max_relative: Infinity, cosine: 1,
   sqnr_db: null, top1_agreement: null, mismatch: null };
 export const probe = async () => Object.entries(behaviours).map(([name, { unavailable }]) =>
@@ -35,15 +37,23 @@ export async function load({ variant }) {
   if (behaviour.throws) {
     throw Object.assign(new Error(behaviour.throws), { name: "IntegrityError", hint: "build it again" });
   }
-  return {
+  const [component] = config.components;
+  const model = {
+    ...component.signature,
     report: { variant: behaviour.opens ?? variant, build: "wasm", providers: ["wasm"], threads: behaviour.threads ?? 1,
       softwareAdapter: behaviour.software ?? null, rejected: {}, notes: [], isolated: crossOriginIsolated },
     selfTest: async () => ({ passed: !behaviour.faults, samples: behaviour.samples ?? 3, synthetic: true,
       faults: behaviour.faults ?? [], outputs: (behaviour.outputs ?? [{}]).map((told) => ({ ...figures, ...told })) }),
-    run: async () => ({}),
+    testWith: (test) => test(model, { component }),
+    run: async () => ({ y: { type: "float32", dims: [2], getData: async () => values, dispose: () => {} } }),
     dispose: async () => {},
   };
+  return model;
 }
+"""
+
+SAMPLES = """
+export const openGolden = async () => ({ samples: [{ inputs: {} }], readAll: async () => new Map() });
 """
 
 CODES = """
@@ -76,6 +86,10 @@ def write_package(
     (folder / "payload" / "runtime.json").write_text(json.dumps(config), "utf-8")
     runtime = f"export const config = JSON.parse({json.dumps(json.dumps(config))});\n"
     (folder / "runtime.js").write_text(runtime + "export const assets = {};\nexport const builds = {};\n", "utf-8")
+    (folder / "golden.js").write_text("export const assets = {};\n", "utf-8")
+    (folder / "loader").mkdir()
+    (folder / "loader" / "browser.js").write_text("export const browser = {};\n", "utf-8")
+    (folder / "loader" / "golden.js").write_text(SAMPLES, "utf-8")
     (folder / "codes.js").write_text(CODES, "utf-8")
     (folder / "index.js").write_text('import "./codes.js";' + LOADER % json.dumps(behaviours), "utf-8")
     return folder

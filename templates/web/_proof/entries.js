@@ -1,21 +1,29 @@
 // The imports of the package besides the whole: each must be what its name says, and a variant must run through its own.
+import { findFaultyCalls, isSame } from "./calls.js";
 import { openMember, probeMember } from "./members.js";
 
 /** @typedef {import("./channel.js").Pair} Pair */
 /** @typedef {{types: string, node: string, default: string}} Modules where `package.json` says that an import is */
 
+/** The imports that a page loads by their path, and that were run from there. */
+const MODULES = /** @type {Record<string, string>} */ ({ ".": "./index.js", "./self-test": "./self-test.js" });
+
 /**
  * What is wrong with the imports of `pair`'s variant. Every one is loaded and compared with the whole package; the
- * variant's own runs one sample, on the build of the runtime that is in this page already.
+ * variant's own is called, on the build of the runtime that is in this page already.
  *
  * @param {any} bundle what the whole package exports
  * @param {Pair} pair
  * @param {import("./members.js").Member} whole the same variant, opened by the package's name
+ * @param {import("./calls.js").Calls} calls
  * @returns {Promise<string[]>}
  */
-export async function findFaultyEntries(bundle, pair, whole) {
-  const entries = await listEntries();
+export async function findFaultyEntries(bundle, pair, whole, calls) {
+  const exports = await readExports();
+  const entries = Object.entries(exports).filter(([, modules]) => modules.default?.startsWith("./variants/"));
   if (!entries.length) return []; // A bundle of an earlier version.
+  const moved = Object.keys(MODULES).find((path) => exports[path]?.default !== MODULES[path]);
+  if (moved) return [`import ${moved}: package.json names ${exports[moved]?.default} in place of ${MODULES[moved]}`];
   const name = `./${pair.variant}`;
   const own = entries.filter(([path]) => path === name || path.startsWith(`${name}/`));
   if (own[0]?.[0] !== name) return [`package.json has no import ${name}`];
@@ -25,16 +33,15 @@ export async function findFaultyEntries(bundle, pair, whole) {
     if (found) faults.push(`import ${path}: ${found}`);
   }
   if (faults.length || whole.report.softwareAdapter) return faults; // It would compile all shaders again, for minutes.
-  const found = await tryEntry(await import(resolve(own[0][1].default)), pair, whole);
+  const found = await tryEntry(await import(resolve(own[0][1].default)), pair, whole, calls);
   return found.map((fault) => `import ${name}: ${fault}`);
 }
 
-/** @returns {Promise<[string, Modules][]>} as `package.json` has them */
-async function listEntries() {
+/** @returns {Promise<Record<string, Modules>>} of `package.json` */
+async function readExports() {
   const answer = await fetch("/package.json");
   const { exports = {} } = answer.ok ? await answer.json() : {};
-  const all = /** @type {[string, Modules][]} */ (Object.entries(exports));
-  return all.filter(([, modules]) => modules.default?.startsWith("./variants/"));
+  return exports;
 }
 
 /** @param {string} path relative to the package */
@@ -104,12 +111,6 @@ function listVariants(states) {
 }
 
 /**
- * @param {any} one
- * @param {any} other
- */
-const isSame = (one, other) => JSON.stringify(one) === JSON.stringify(other);
-
-/**
  * @param {string} url
  * @param {number | null} size
  */
@@ -119,33 +120,20 @@ async function isThere(url, size) {
 }
 
 /**
- * Run the first golden sample. By the same gate: what the whole package does not reproduce alone either is no fault of
- * the import (some limits hold for all samples together).
- *
  * @param {any} entry
  * @param {Pair} pair
  * @param {import("./members.js").Member} whole
+ * @param {import("./calls.js").Calls} calls
  * @returns {Promise<string[]>}
  */
-async function tryEntry(entry, pair, whole) {
+async function tryEntry(entry, pair, whole, calls) {
   if (!(await probeMember(entry, pair))?.available) return [`it cannot run ${pair.variant}, and the package can`];
-  const model = await openMember(entry, pair, { cache: false });
+  const { model, report, close } = await openMember(entry, pair, { cache: false });
   try {
-    const { variant, build } = model.report;
+    const { variant, build } = report;
     if (variant !== pair.variant || build !== whole.report.build) return [`it opened ${variant} on the build ${build} in its place`];
-    const { faults } = await testSample(model);
-    return faults.length && (await testSample(whole)).passed ? faults : [];
+    return await findFaultyCalls(model, calls);
   } finally {
-    await model.close();
+    await close();
   }
-}
-
-/**
- * @param {import("./members.js").Member} model
- * @returns {Promise<{passed: boolean, faults: string[]}>}
- */
-async function testSample(model) {
-  const { assets } = await import(at("/golden.js"));
-  const { testModel } = await import(at("/loader/selftest.js"));
-  return model.testWith((/** @type {any} */ ...[own, data, platform]) => testModel(own, { ...data, assets }, platform, 1));
 }

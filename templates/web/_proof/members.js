@@ -2,15 +2,7 @@
 
 /** @typedef {import("./channel.js").Pair} Pair */
 /** @typedef {{name: string, available: boolean, reason: string}} Offer */
-
-/**
- * @typedef {object} Member
- * @property {(inputs: any) => Promise<any>} run
- * @property {() => Promise<any>} selfTest
- * @property {(test: any) => Promise<any>} testWith
- * @property {any} report
- * @property {() => Promise<void>} close
- */
+/** @typedef {{model: any, report: any, close: () => Promise<void>}} Member `model` is what an application holds */
 
 /**
  * @param {any} bundle what the entry exports
@@ -21,25 +13,10 @@
 export async function openMember(bundle, { component, variant }, options = {}) {
   if (await isSole()) {
     const model = await bundle.load({ ...options, variant });
-    return shape(model, model.report, () => model.dispose());
+    return { model, report: model.report, close: () => model.dispose() };
   }
   const whole = await bundle.load({ ...options, only: [component], variants: { [component]: variant } });
-  return shape(whole[component], whole.report[component], () => whole.close());
-}
-
-/**
- * @param {any} member
- * @param {any} report
- * @param {() => Promise<void>} close
- */
-function shape(member, report, close) {
-  return {
-    run: (/** @type {any} */ inputs) => member.run(inputs),
-    selfTest: () => member.selfTest(),
-    testWith: (/** @type {any} */ test) => member.testWith(test),
-    report,
-    close,
-  };
+  return { model: whole[component], report: whole.report[component], close: () => whole.close() };
 }
 
 /**

@@ -1,17 +1,14 @@
 // The original model in a plain session of the same runtime, opened as the runtime's documentation shows.
 import { findProviders } from "./browser.js";
 import { offer } from "./contenders.js";
-import { readSample } from "./sample.js";
-
-/** What the runtime calls the element types that our golden sets name otherwise. */
-const TYPES = /** @type {Record<string, string>} */ ({ str: "string" });
+import { readSamples } from "./sample.js";
 
 offer(async ({ component, variant, build, model }) => {
   const { assets, builds, config } = await import(/** @type {string} */ ("/runtime.js"));
   const module = new URL(`${build}.mjs`, import.meta.url).href;
   const binary = addresses(assets, builds[build].binary);
   const provider = findProviders(config, { component, variant })[0]?.name;
-  const sample = await readSample(component);
+  const [sample] = (await readSamples(component, 1)).samples;
   const address = new URL(model, import.meta.url).href;
   /** @type {any} */
   let session;
@@ -59,11 +56,9 @@ async function placeBinary(runtime, parts) {
 
 /**
  * @param {any} runtime
- * @param {Record<string, {type: string, data: any, dims: number[]}>} sample
+ * @param {import("./sample.js").Values} sample
  */
 function makeFeeds(runtime, sample) {
   const entries = Object.entries(sample);
-  return Object.fromEntries(
-    entries.map(([name, { type, data, dims }]) => [name, new runtime.Tensor(TYPES[type] ?? type, data, dims)]),
-  );
+  return Object.fromEntries(entries.map(([name, { type, data, dims }]) => [name, new runtime.Tensor(type, data, dims)]));
 }

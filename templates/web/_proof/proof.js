@@ -1,6 +1,7 @@
-// Runs the golden set of every variant in this browser, one after the other, and tells the server of each.
+// Runs the golden set of every variant in this browser, calls it as an application does, and tells the server of each.
 import { browserName, lacksAdapter, pickOnAdapter } from "./browser.js";
 import { explain, holdOn, readTask, tell } from "./channel.js";
+import { findFaultyCalls, recordCalls } from "./calls.js";
 import { takeComplaints, watchPage } from "./complaints.js";
 import { findFaultyEntries } from "./entries.js";
 import { nameMember, openMember, probeMember } from "./members.js";
@@ -24,18 +25,19 @@ async function prove(bundle, pair) {
   if (!offer) return { status: "failed", reason: `the package knows no variant ${await nameMember(pair)}` };
   if (!offer.available) return { status: "unavailable", reason: offer.reason };
   const began = performance.now();
-  const model = await openMember(bundle, pair, { cache: false });
+  const member = await openMember(bundle, pair, { cache: false });
   const opened = performance.now();
   try {
-    const test = await model.selfTest();
+    const test = await member.model.selfTest();
     const figures = {
       opening_seconds: (opened - began) / 1000,
       golden_seconds: (performance.now() - opened) / 1000,
     };
-    const faults = await findFaultyEntries(bundle, pair, model);
-    return describe(model.report, { ...test, passed: test.passed && !faults.length, faults: [...test.faults, ...faults] }, figures, pair.variant);
+    const calls = await recordCalls(member, pair.component);
+    const faults = [...(await findFaultyCalls(member.model, calls)), ...(await findFaultyEntries(bundle, pair, member, calls))];
+    return describe(member.report, { ...test, passed: test.passed && !faults.length, faults: [...test.faults, ...faults] }, figures, pair.variant);
   } finally {
-    await model.close();
+    await member.close();
   }
 }
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from onnx import ModelProto, helper
+from onnx import ModelProto
 
 from bundler.devices.local import LocalDevice, see_facts
 from bundler.emitters.python import launching
@@ -231,12 +231,6 @@ def test_a_fault_of_streams_is_found(stream: Package, fault: str) -> None:
     assert reason in proof.reason
 
 
-def two_inputs() -> ModelProto:
-    nodes = [helper.make_node("Sub", ["a", "b"], ["y"]), helper.make_node("Mul", ["a", "b"], ["z"])]
-    ports = [[models.value(name, ["n", 3]) for name in names] for names in ("ab", "yz")]
-    return models.make_model(nodes, *ports)
-
-
 _RUN = "return Outputs._make(self._run(values))"
 
 
@@ -244,7 +238,7 @@ _RUN = "return Outputs._make(self._run(values))"
 def test_a_class_that_takes_or_gives_values_by_other_names_is_found(
     bundle_of: Callable[..., Package], other: str
 ) -> None:
-    package = bundle_of(two_inputs())
+    package = bundle_of(models.difference())
     alter(package, "__init__.py", _RUN, _RUN.replace("values)", other))
     proof = verify(package)
     assert (proof.passed, proof.reason) == (False, "Model: run gives another y than the model")

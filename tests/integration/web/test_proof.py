@@ -27,8 +27,12 @@ pytestmark = pytest.mark.timeout(600)
 
 
 def prove(package: Path, browser: Path) -> dict[str, VariantProof]:
+    return {proof.variant: proof for proof in prove_all(package, browser)}
+
+
+def prove_all(package: Path, browser: Path) -> tuple[VariantProof, ...]:
     request = ProofRequest(bundle=package, cache_root=package / "cache", listener=ignore, on=f"browser:{browser}")
-    return {proof.variant: proof for proof in prove_bundle(request)}
+    return prove_bundle(request)
 
 
 def test_each_variant_has_its_own_outcome(chromium: Path, tmp_path: Path) -> None:
