@@ -1,0 +1,7 @@
+package bundler.loader
+
+import android.content.Context
+import java.io.File
+
+/** In place of an app's assets: the folder that they are in. */
+public class AssetPayload(context: Context, root: String) : Payload by FolderPayload(File(context.assets, root))
