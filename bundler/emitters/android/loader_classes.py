@@ -74,7 +74,10 @@ def _read_facade(loader: Path, pin: str, folder: Path) -> tuple[Path, ...]:
     same for every training of a model, so that they are compiled once.
     """
     package = _find_package(sorted(loader.glob("*.kt")))
-    files = tuple(rename_package(path, package, LOADER, folder) for path in sorted(loader.parent.glob("*.kt")))
+    try:
+        files = tuple(rename_package(path, package, LOADER, folder) for path in sorted(loader.parent.glob("*.kt")))
+    except UnicodeDecodeError as error:
+        raise VerificationError("the module's classes cannot be read", hint="build it again") from error
     for path in files:
         path.write_text(path.read_text("utf-8").replace(pin, _UNPINNED), "utf-8")
     return files

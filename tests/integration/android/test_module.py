@@ -78,7 +78,7 @@ OTHERWISE = {
         "loader/Caller.kt",
         "return call(values, made, options)",
         "return call(values, made, options).also { it.forEach { one -> one.floats().put(0, 9f) } }",
-        "its outputs",
+        "out of tolerance",
     ),
     "a class of another component": (
         "SensesBundle.kt",
