@@ -28,7 +28,9 @@ MAIN: Final = "StandIn"
 MARK: Final = "LoadedBundle"
 """The class by which the loader is found: a bundle's own package may end with `loader`, too."""
 
-_PIXELS: Final = "Pixels"
+_PIXELS: Final = "Pixels.kt"
+"""A part of loaders that prepare pictures: generated classes then take Android's own."""
+
 _UNPINNED: Final = "0" * 64
 _ANDROID: Final = re.compile(r"^import android\.", re.MULTILINE)
 _PACKAGE: Final = re.compile(r"^package ([a-z][a-z0-9_]*(?:\.[a-z][a-z0-9_]*)*)$", re.MULTILINE)
@@ -58,7 +60,8 @@ def provide_classes(
         package, sources, classes = _read_loader(loader, Path(scratch) / "module")
         lock = environments.lock_for(name_runtime_lock(version), list_runtime(version), reporter)
         libraries = tuple(fetch_artifacts(lock, environments, reporter).values())
-        parts = ("jvm", "stand_in", *(("stand_in_images",) if _has_pictures(loader) else ()))
+        pictures = any(path.name == _PIXELS for path in sources)
+        parts = ("jvm", "stand_in", *(("stand_in_images",) if pictures else ()))
         written = (*sources, *write_sources(parts, package, Path(scratch) / "own"))
         work = Compilation(sources=written, libraries=libraries, module="loader", friends=classes)
         place = keep_classes(work, lock.digest, environments, reporter)
@@ -89,14 +92,6 @@ def _write_pinned(classes: Path, pin: str, folder: Path) -> Path:
     for path in folder.rglob("*.class"):
         path.write_bytes(path.read_bytes().replace(_UNPINNED.encode("ascii"), pin.encode("ascii")))
     return folder
-
-
-def _has_pictures(loader: Path) -> bool:
-    """Whether it prepares pictures: then the generated classes take Android's own."""
-    if loader.is_dir():
-        return (loader / f"{_PIXELS}.kt").is_file()
-    with zipfile.ZipFile(loader) as archive:
-        return any(name.endswith(f"/loader/{_PIXELS}.class") for name in archive.namelist())
 
 
 def _read_loader(loader: Path, folder: Path) -> tuple[str, tuple[Path, ...], tuple[Path, ...]]:

@@ -57,4 +57,10 @@ private fun attempt(work: () -> String): String =
         explain(error)
     }
 
-private fun explain(error: Throwable) = "${error.javaClass.simpleName}: ${error.message.orEmpty().lineSequence().first().take(300)}"
+private fun explain(error: Throwable): String {
+    val said = error.message.orEmpty().lineSequence().first().take(300)
+    return if (error is Fault) said else "${error.javaClass.simpleName}: $said"
+}
+
+/** What is wrong with a class, in the words of its message. */
+internal class Fault(message: String) : Exception(message)

@@ -56,7 +56,7 @@ internal class ComponentCalls(
     private fun find(bundle: Any) = about.textOrNull("getter")?.let { checkNotNull(bundle.call(it)) } ?: bundle
 
     private fun checkRuns(model: Any): String {
-        val given = name("Inputs", inputs, samples[0])
+        val given = give("Inputs", inputs, samples[0])
         val found = compare(model.call("runBlocking", given), answers[0], "runBlocking")
             .ifEmpty { compare(model.await("run", given), answers[0], "run") }
         if (found.isNotEmpty() || !about.flag("fixed")) return found
@@ -67,7 +67,7 @@ internal class ComponentCalls(
 
     /** Two streams at once, a state that is restored, and a reset. */
     private fun checkStream(model: Any): String {
-        val steps = samples.map { name("StreamInputs", inputs - state.keys, it) }
+        val steps = samples.map { give("StreamInputs", inputs - state.keys, it) }
         val middle = steps.size / 2
         (model.call("stream") as AutoCloseable).use { first ->
             (model.call("stream") as AutoCloseable).use { second ->
@@ -90,10 +90,10 @@ internal class ComponentCalls(
     }
 
     /** Values as an app gives them: each in the place of the class that has its name. */
-    private fun name(kind: String, ports: Map<String, String>, values: Map<String, Any?>): Any {
+    private fun give(kind: String, ports: Map<String, String>, values: Map<String, Any?>): Any {
         val made = kind(kind).create(*ports.keys.map { values[it] }.toTypedArray())
         val other = ports.entries.firstOrNull { (port, getter) -> made.call(getter) !== values[port] }
-        check(other == null) { "${made.javaClass.simpleName} has another value as ${other?.value}" }
+        if (other != null) throw Fault("${made.javaClass.simpleName} has another value as ${other.value}")
         return made
     }
 

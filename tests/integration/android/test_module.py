@@ -96,7 +96,7 @@ OTHERWISE = {
         "SensesBundle.kt",
         'ASSETS = "com.acme.senses/payload"',
         'ASSETS = "com.acme.other/payload"',
-        "openBlocking: NoSuchFileException",
+        "openBlocking: IntegrityException",
     ),
     "another configuration": ("SensesBundle.kt", 'CONFIG_SHA256 = "', 'CONFIG_SHA256 = "0', "IntegrityException"),
     "it says that it cannot run here": (

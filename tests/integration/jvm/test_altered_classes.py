@@ -113,6 +113,19 @@ FAULTS = {
         "mix",
         "Mix: runBlocking gives another y than the model",
     ),
+    "inputs by the names of others": (
+        BUNDLE,
+        (
+            "MixInputs(\n    /** `a`: `float32[2, 3]` */\n    public val a: Tensor,\n"
+            "    /** `b`: `float32[2, 3]` */\n    public val b: Tensor,\n) : AutoCloseable {\n"
+        ),
+        (
+            "MixInputs(a: Tensor, b: Tensor) : AutoCloseable {\n    public val a: Tensor = if (%s) b else a\n"
+            "    public val b: Tensor = if (this.a === a) b else a\n\n"
+        ),
+        "mix",
+        "MixInputs has another value as getA",
+    ),
     "exchanged outputs": (
         BUNDLE,
         "    public val y: Tensor get() = tensors[0]\n\n    /** `z`",
