@@ -1,8 +1,7 @@
-"""The loader of a module, compiled for the Java virtual machine: its own sources, with what such a machine needs."""
+"""The loader and the generated classes of a module, compiled for the Java virtual machine with what that needs."""
 
 from __future__ import annotations
 
-import hashlib
 import re
 import shutil
 import zipfile
@@ -12,15 +11,14 @@ from typing import Final
 
 from packaging.version import Version
 
-from bundler.emitters.jvm.artifacts import COMPILER, COMPILER_LOCK, list_runtime, name_runtime_lock
-from bundler.emitters.jvm.compiling import Compilation, compile_kotlin
+from bundler.emitters.jvm.artifacts import list_runtime, name_runtime_lock
+from bundler.emitters.jvm.compiling import Compilation
+from bundler.emitters.jvm.kept_classes import keep_classes
 from bundler.emitters.jvm.maven import fetch_artifacts
 from bundler.emitters.jvm.sources import LOADER, rename_package, write_sources
 from bundler.environments.lockfiles import shipped_names
 from bundler.environments.registry import Environments
-from bundler.execution.locks import hold
 from bundler.execution.temporary import temporary_folder
-from bundler.model.digests import digest_file
 from bundler.model.errors import VerificationError
 from bundler.model.events import Reporter
 
@@ -30,7 +28,10 @@ MAIN: Final = "StandIn"
 MARK: Final = "LoadedBundle"
 """The class by which the loader is found: a bundle's own package may end with `loader`, too."""
 
-_KEPT: Final = "classes"
+_PIXELS: Final = "Pixels.kt"
+"""A part of loaders that prepare pictures: generated classes then take Android's own."""
+
+_UNPINNED: Final = "0" * 64
 _ANDROID: Final = re.compile(r"^import android\.", re.MULTILINE)
 _PACKAGE: Final = re.compile(r"^package ([a-z][a-z0-9_]*(?:\.[a-z][a-z0-9_]*)*)$", re.MULTILINE)
 _CLASS: Final = re.compile(rf"^([a-z][a-z0-9_]*(?:/[a-z][a-z0-9_]*)*/loader)/{MARK}\.class$")
@@ -45,10 +46,12 @@ def choose_runtime(version: str) -> str:
 
 
 def provide_classes(
-    loader: Path, version: str, environments: Environments, reporter: Reporter
+    loader: Path, version: str, environments: Environments, reporter: Reporter, *, pin: str, folder: Path
 ) -> tuple[str, tuple[Path, ...]]:
-    """The package of the loader once it is compiled, and its class path with ONNX Runtime `version`. The loader is a
-    folder of sources, or a jar with its classes, which run as they are.
+    """The package of the loader once it is compiled, and the module's class path with ONNX Runtime `version`.
+
+    The loader is a folder of sources next to the generated ones, or a jar with the classes of both, which run as they
+    are. `pin` is the digest in generated classes, which are written to `folder`.
 
     Raises `EnvironmentMissingError` without Java or Maven, `StageError` where it does not compile, and
     `VerificationError` where there is no loader.
@@ -57,17 +60,38 @@ def provide_classes(
         package, sources, classes = _read_loader(loader, Path(scratch) / "module")
         lock = environments.lock_for(name_runtime_lock(version), list_runtime(version), reporter)
         libraries = tuple(fetch_artifacts(lock, environments, reporter).values())
-        compiler = environments.lock_for(COMPILER_LOCK, COMPILER, reporter)
-        written = (*sources, *write_sources(("jvm", "stand_in"), package, Path(scratch) / "own"))
-        key = _digest([*written, *classes], f"{lock.digest} {compiler.digest}")
-        place = environments.root / _KEPT / key
-        place.parent.mkdir(parents=True, exist_ok=True)
-        with hold(place.with_suffix(".lock")):  # of several builds at once, the first compiles
-            if not _is_whole(place):
-                work = Compilation(sources=written, libraries=libraries, module="loader", friends=classes)
-                compile_kotlin(work, Path(scratch) / "classes", environments, reporter)
-                _keep(Path(scratch) / "classes", place)
+        pictures = any(path.name == _PIXELS for path in sources)
+        parts = ("jvm", "stand_in", *(("stand_in_images",) if pictures else ()))
+        written = (*sources, *write_sources(parts, package, Path(scratch) / "own"))
+        work = Compilation(sources=written, libraries=libraries, module="loader", friends=classes)
+        place = keep_classes(work, lock.digest, environments, reporter)
+        if not classes:
+            facade = _read_facade(loader, pin, Path(scratch) / "facade")
+            work = Compilation(sources=facade, libraries=libraries, module="loader", friends=(place,))
+            classes = (_write_pinned(keep_classes(work, lock.digest, environments, reporter), pin, folder),)
     return package, (place, *classes, *libraries)
+
+
+def _read_facade(loader: Path, pin: str, folder: Path) -> tuple[Path, ...]:
+    """The sources of the generated classes, which lie next to the folder of the loader. Without their pin they are the
+    same for every training of a model, so that they are compiled once.
+    """
+    package = _find_package(sorted(loader.glob("*.kt")))
+    try:
+        files = tuple(rename_package(path, package, LOADER, folder) for path in sorted(loader.parent.glob("*.kt")))
+    except UnicodeDecodeError as error:
+        raise VerificationError("the module's classes cannot be read", hint="build it again") from error
+    for path in files:
+        path.write_text(path.read_text("utf-8").replace(pin, _UNPINNED), "utf-8")
+    return files
+
+
+def _write_pinned(classes: Path, pin: str, folder: Path) -> Path:
+    """The classes with their pin: a constant, which is text in them."""
+    shutil.copytree(classes, folder)
+    for path in folder.rglob("*.class"):
+        path.write_bytes(path.read_bytes().replace(_UNPINNED.encode("ascii"), pin.encode("ascii")))
+    return folder
 
 
 def _read_loader(loader: Path, folder: Path) -> tuple[str, tuple[Path, ...], tuple[Path, ...]]:
@@ -98,31 +122,3 @@ def _take_package(names: Iterable[str]) -> str:
     if len(found) != 1:
         raise VerificationError("the module's loader is missing or in several packages", hint="build it again")
     return found.pop()
-
-
-def _digest(files: Sequence[Path], tools: str) -> str:
-    texts = sorted(f"{path.name} {digest_file(path)}" for path in files)
-    return hashlib.sha256("\n".join((tools, *texts)).encode()).hexdigest()
-
-
-def _is_whole(place: Path) -> bool:
-    """Whether the classes are those that were compiled: each has its digest in the list."""
-    listed = place.with_suffix(".sums")
-    try:
-        return listed.read_text("ascii") == _list_digests(place)
-    except (OSError, UnicodeDecodeError):
-        return False
-
-
-def _list_digests(place: Path) -> str:
-    paths = sorted(path for path in place.rglob("*") if path.is_file())
-    return "\n".join(f"{digest_file(path)} {path.relative_to(place).as_posix()}" for path in paths)
-
-
-def _keep(classes: Path, place: Path) -> None:
-    shutil.rmtree(place, ignore_errors=True)
-    draft = place.with_suffix(".draft")
-    shutil.rmtree(draft, ignore_errors=True)
-    shutil.copytree(classes, draft)
-    draft.replace(place)
-    place.with_suffix(".sums").write_text(_list_digests(place), "ascii")

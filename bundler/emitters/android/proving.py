@@ -7,7 +7,8 @@ machine, or an NPU's emulator. Beside that, the module's own loader reproduces t
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Final
 
 from bundler.devices.contract import Command, Need
@@ -15,28 +16,31 @@ from bundler.devices.registry import open_device
 from bundler.emitters.android.loader_classes import MAIN, choose_runtime, provide_classes
 from bundler.emitters.android.opening import OpenModule, open_module
 from bundler.emitters.contract import ProofRequest
-from bundler.emitters.jvm.launching import TIME_LIMIT
+from bundler.emitters.jvm.calling import Called, Classes, call_classes
+from bundler.emitters.jvm.launching import QUIET, TIME_LIMIT
 from bundler.emitters.neutral.proving import prove_bundle as prove_files
 from bundler.emitters.payload import CONFIG_NAME
 from bundler.emitters.proofs import make_opening
-from bundler.emitters.reports import Ending, Reported, read_ending, read_recorded_sets, read_report
+from bundler.emitters.reports import Ending, Recorded, read_ending, read_recorded_sets, read_report
 from bundler.environments.registry import Environments
+from bundler.execution.temporary import temporary_folder
 from bundler.model.digests import digest_file
 from bundler.model.errors import BundlerError, EnvironmentMissingError, VerificationError
 from bundler.model.events import Reporter
 from bundler.model.paths import real_path
 from bundler.model.proof import VariantProof
-from bundler.model.runtime import RuntimeConfig
+from bundler.model.runtime import RuntimeComponent, RuntimeConfig, RuntimeVariant
 from bundler.verification.configuration import load_config
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoaderRun:
-    """What the module's loader reported on a Java virtual machine with this version of the `runtime`. `missing` says
-    what this machine lacks to run it; empty where it ran.
+    """What the module's loader reported on a Java virtual machine with this version of the `runtime`, and what came of
+    calling its generated classes there. `missing` says what this machine lacks to run it; empty where it ran.
     """
 
     ending: Ending
+    called: Called = field(default_factory=Called)
     missing: str = ""
     runtime: str = ""
 
@@ -52,7 +56,7 @@ def prove_bundle(request: ProofRequest) -> tuple[VariantProof, ...]:
         ran = _run_loader(request, module, config)
         recorded = read_recorded_sets(module.payload, config)
     return tuple(
-        _combine(proof, ran, read_report(ran.ending, component, variant, recorded[component.name]))
+        _combine(proof, ran, component, variant, recorded[component.name])
         for proof, (component, variant) in zip(proofs, config.pairs, strict=True)
     )
 
@@ -62,42 +66,57 @@ def _run_loader(request: ProofRequest, module: OpenModule, config: RuntimeConfig
     reporter = Reporter(request.listener, f"{config.name} → {config.target}")
     version = choose_runtime(config.pairs[0][1].requires.runtime)
     opening = make_opening(request, config, Need(runs="classes", target=config.target, stands_in=True))
+    sha256 = digest_file(module.payload / CONFIG_NAME)
     try:
-        package, path = provide_classes(module.loader, version, environments, reporter)
-        with open_device(None, opening) as device:
+        with temporary_folder("facade") as scratch, open_device(None, opening) as device:
+            folder = Path(scratch) / "classes"
+            package, path = provide_classes(module.loader, version, environments, reporter, pin=sha256, folder=folder)
             if isinstance(device, str):
                 return LoaderRun(ending=_NOTHING, missing=device)
             reporter.say("verifying the module's loader on the Java virtual machine")
-            where = os.pathsep.join(device.put(part) for part in path)
-            arguments = (device.put(module.payload), digest_file(module.payload / CONFIG_NAME), "self-test", "--json")
-            argv = ("-XX:-UsePerfData", "-XX:+UseSerialGC", "-cp", where, f"{package}.{MAIN}", *arguments)
+            parts = [device.put(part) for part in path]
+            arguments = (device.put(module.payload), sha256, "self-test", "--json")
+            argv = (*QUIET, "-cp", os.pathsep.join(parts), f"{package}.{MAIN}", *arguments)
             ending = read_ending(device.run(Command(argv=argv, seconds=TIME_LIMIT)))
+            assets = module.payload.parents[1]
+            classes = Classes(
+                config=config,
+                package=module.payload.parent.name,
+                loader=package,
+                sha256=sha256,
+                path=parts,
+                assets=device.put(assets),
+                payload=module.payload.relative_to(assets).as_posix(),
+            )
+            called = call_classes(classes, ending, device, environments, reporter)
     except EnvironmentMissingError as error:
         return LoaderRun(ending=_NOTHING, missing=error.message)
     except VerificationError:
         raise
     except BundlerError as error:
         return LoaderRun(ending=replace(_NOTHING, failure="; ".join((error.message, *error.details[:2]))))
-    return LoaderRun(ending=ending, runtime=version)
+    return LoaderRun(ending=ending, called=called, runtime=version)
 
 
 _NOTHING: Final = Ending(report={}, failure="it was not run", seconds=0.0)
 
 
-def _combine(proof: VariantProof, ran: LoaderRun, reported: Reported) -> VariantProof:
+def _combine(
+    proof: VariantProof, ran: LoaderRun, component: RuntimeComponent, variant: RuntimeVariant, recorded: Recorded
+) -> VariantProof:
     """What both say: the loader can take a verification away, and never adds one."""
     if proof.passed is not True:
         return proof
     if ran.missing:
         return replace(proof, reason=f"{proof.reason}; the module's own loader was not run: {ran.missing}")
-    if reported.passed:
-        how = (
-            "and by the module's own loader, except its Android classes, on the Java virtual machine with "
-            f"onnxruntime {ran.runtime}"
-        )
-        return replace(proof, reason=f"{proof.reason}, {how}")
+    reported = read_report(ran.ending, component, variant, recorded)
     if reported.passed is None:
         return replace(proof, reason=f"{proof.reason}; not by the module's own loader: {reported.reason}")
-    return replace(
-        proof, passed=False, reason=f"the module's own loader on the Java virtual machine: {reported.reason}"
+    fault = reported.reason if not reported.passed else ran.called.find_fault(component)
+    if fault:
+        return replace(proof, passed=False, reason=f"the module's own loader on the Java virtual machine: {fault}")
+    how = (
+        "and by the module's own loader, except its Android classes, on the Java virtual machine with "
+        f"onnxruntime {ran.runtime}{ran.called.describe(component, variant)}"
     )
+    return replace(proof, reason=f"{proof.reason}, {how}")

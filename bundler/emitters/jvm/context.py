@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import bundler
 from bundler.emitters.contract import EmitRequest
 from bundler.emitters.device import DeviceContext, describe_device
-from bundler.emitters.jvm.names import choose_names, make_properties, make_version, name_types
+from bundler.emitters.jvm.names import choose_names, make_properties, make_version, name_getter, name_types
 from bundler.emitters.jvm.preparation import Ecosystem, PreparationContext, describe_preparation, list_classes
 from bundler.emitters.maps import advise_on_maps
 from bundler.emitters.payload import describe_metadata, describe_recorded_preprocessing
@@ -141,7 +141,7 @@ def make_context(request: EmitRequest, config_sha256: str, family: Mapping[str, 
         group=names.group,
         artifact=names.artifact,
         version=make_version(request.version),
-        type=names.type if config.sole else f"{names.type}Bundle",
+        type=name_bundle(config, names.type),
         title=f"{visible(shorten(config.name))} for {config.target}",
         summary=f"The ONNX model{'' if config.sole else 's'} {models}, built for {title}.",
         bundler_version=bundler.__version__,
@@ -167,15 +167,46 @@ def _list_generated(config: RuntimeConfig) -> tuple[str, ...]:
 
 
 def _make_components(request: EmitRequest, type_: str, family: Mapping[str, Ecosystem]) -> tuple[ComponentContext, ...]:
-    config, built = request.config, request.components
-    if config.sole:
-        return (_make_component(config.sole, (type_, type_), family, built[config.sole.name].facts),)
-    types = name_types([component.name for component in config.components], type_)
-    properties = make_properties([component.name for component in config.components], "model")
+    config = request.config
     return tuple(
-        _make_component(component, pair, family, built[component.name].facts)
-        for component, pair in zip(config.components, zip(properties, types, strict=True), strict=True)
+        _make_component(component, names, family, request.components[component.name].facts)
+        for component, names in zip(config.components, _name_components(config, type_), strict=True)
     )
+
+
+def _name_components(config: RuntimeConfig, type_: str) -> tuple[tuple[str, str], ...]:
+    """The member and the class of each model; of one alone they are the class that is opened."""
+    if config.sole:
+        return ((type_, type_),)
+    names = [component.name for component in config.components]
+    return tuple(zip(make_properties(names, "model"), name_types(names, type_), strict=True))
+
+
+def name_bundle(config: RuntimeConfig, type_: str) -> str:
+    """The class that is opened."""
+    return type_ if config.sole else f"{type_}Bundle"
+
+
+def describe_classes(config: RuntimeConfig, package: str, type_: str) -> dict[str, dict[str, Any]]:
+    """By component, what the classes that an app imports must be: what verification calls, whatever they are."""
+    return {
+        component.name: {
+            "class": f"{package}.{names[1]}",
+            "getter": None if config.sole else name_getter(names[0]),
+            "golden": component.golden,
+            "inputs": _name_getters(component.signature.inputs, "input"),
+            "outputs": _name_getters(component.signature.outputs, "output"),
+            "unstable": list(component.unstable_outputs),
+            "state": {link.input: link.output for link in component.state},
+            "fixed": all(_is_fixed(port) for port in component.signature.outputs),
+        }
+        for component, names in zip(config.components, _name_components(config, type_), strict=True)
+    }
+
+
+def _name_getters(ports: tuple[Port, ...], stem: str) -> dict[str, str]:
+    names = [port.name for port in ports]
+    return dict(zip(names, map(name_getter, make_properties(names, stem)), strict=True))
 
 
 def _make_component(

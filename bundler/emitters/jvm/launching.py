@@ -14,6 +14,7 @@ from bundler.emitters.jvm.maven import check_pom
 from bundler.emitters.payload import CONFIG_NAME, PAYLOAD
 from bundler.emitters.reports import Ending, Recorded, read_ending, read_packed_sets
 from bundler.execution.temporary import temporary_folder
+from bundler.model.digests import digest_file
 from bundler.model.errors import VerificationError
 from bundler.model.runtime import RuntimeConfig
 from bundler.support.text import describe_fault
@@ -23,7 +24,7 @@ from bundler.verification.configuration import MAX_BYTES, load_config
 TIME_LIMIT: Final = 1800.0
 """Seconds for the golden set of all variants."""
 
-_QUIET: Final = ("-XX:-UsePerfData", "-XX:+UseSerialGC")
+QUIET: Final = ("-XX:-UsePerfData", "-XX:+UseSerialGC")
 """No file of its own in the temporary folder, and no threads that a short run does not need."""
 
 _BROKEN: Final = (
@@ -41,9 +42,13 @@ _BROKEN: Final = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenJar:
-    """The jar of a bundle, what its `runtime.json` says, and the golden sets in it by component."""
+    """The jar of a bundle with the package of its classes, its `runtime.json` with the digest of that, and the golden
+    sets in it by component.
+    """
 
     jar: Path
+    package: str
+    sha256: str
     config: RuntimeConfig
     recorded: Mapping[str, Recorded]
 
@@ -91,8 +96,14 @@ def _read_payload(bundle: Path, jar: Path, archive: zipfile.ZipFile) -> OpenJar:
         for entry in archive.infolist():
             if entry.filename.startswith(root) and not entry.is_dir():
                 _unpack(archive, entry, Path(scratch), entry.filename.removeprefix(root))
-        config = load_config(bundle, Path(scratch) / ending)
-    return OpenJar(jar=jar, config=config, recorded=read_packed_sets(archive, f"{root}{PAYLOAD}", config))
+        config, sha256 = load_config(bundle, Path(scratch) / ending), digest_file(Path(scratch) / ending)
+    return OpenJar(
+        jar=jar,
+        package=root.strip("/").replace("/", "."),
+        sha256=sha256,
+        config=config,
+        recorded=read_packed_sets(archive, f"{root}{PAYLOAD}", config),
+    )
 
 
 def _unpack(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, folder: Path, path: str) -> None:
@@ -111,6 +122,6 @@ def start(opened: OpenJar, device: Device, arguments: tuple[str, ...]) -> Ending
     """Run one command of the jar."""
     device.put(opened.jar.parent)
     outcome = device.run(
-        Command(argv=(*_QUIET, "-jar", device.put(opened.jar), *arguments, "--json"), seconds=TIME_LIMIT)
+        Command(argv=(*QUIET, "-jar", device.put(opened.jar), *arguments, "--json"), seconds=TIME_LIMIT)
     )
     return read_ending(outcome)

@@ -122,6 +122,13 @@ def make_properties(names: Sequence[str], stem: str) -> tuple[str, ...]:
     return tuple(found)
 
 
+def name_getter(property_: str) -> str:
+    """The method by which Java reads a property (Kotlin's documentation, "Calling Kotlin from Java")."""
+    if re.match("is[^a-z]", property_):
+        return property_
+    return f"get{property_[:1].upper()}{property_[1:]}"
+
+
 def name_types(components: Sequence[str], bundle: str) -> tuple[str, ...]:
     """The class of each component: `Detect` for `detect`; distinct with `DetectInputs` and the others made from it,
     from those of the bundle, and from what the rendered code uses.

@@ -290,9 +290,13 @@ def test_a_module_for_android_takes_bitmaps_and_camera_images(bundler: CommandLi
     write_sentences(tmp_path / "samples/read")
     built = bundler.build(
         *(f"look={model}", f"hear={hear}", f"read={read}", "--bundle", "sight", "--samples", tmp_path / "samples"),
-        *("--target", "android-arm64", "--format", "gradle", "--no-prove", *PACKAGE, "--output", tmp_path / "out"),
+        *("--target", "android-arm64", "--format", "gradle", *PACKAGE, "--output", tmp_path / "out"),
     )
     module = Path(built["bundle"])
+    proofs = json.loads((module / "bundle.json").read_text("utf-8"))["proof"]["variants"]
+    for name, type_ in (("look", "Look"), ("hear", "Hear"), ("read", "Read")):
+        (proof,) = (proof for proof in proofs if (proof["component"], proof["variant"]) == (name, "cpu"))
+        assert proof["reason"].endswith(f"; its class {type_} gave the same outputs")
     readme = (module / "README.md").read_text("utf-8")
     assert "prepareImage(image, rotation)" in readme
     snippets = [text for text in re.findall(r"```kotlin\n(.*?)```", readme, re.DOTALL) if "suspend fun" in text]

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bundler.emitters.jvm.names import KEYWORDS, choose_names, make_properties, make_version, name_types
+from bundler.emitters.jvm.names import KEYWORDS, choose_names, make_properties, make_version, name_getter, name_types
 from bundler.model.errors import UsageError
 
 ANYTHING = st.text(max_size=60)
@@ -106,3 +106,11 @@ def test_a_version_stays(version: str) -> None:
 def test_what_is_no_version_is_refused(version: str) -> None:
     with pytest.raises(UsageError):
         make_version(version)
+
+
+@pytest.mark.parametrize(
+    ("property_", "getter"),
+    [("inputIds", "getInputIds"), ("isCrowd", "isCrowd"), ("is2", "is2"), ("is", "getIs"), ("island", "getIsland")],
+)
+def test_java_reads_a_property_by_its_getter(property_: str, getter: str) -> None:
+    assert name_getter(property_) == getter

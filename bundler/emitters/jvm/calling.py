@@ -1,0 +1,147 @@
+"""Calls the generated classes of a bundle in Kotlin as an app does, by a program of bundler's own.
+
+It is started after the bundle's self-test, and knows what the classes must be from `runtime.json` alone. It is compiled
+once: a machine without the compiler verifies a bundle without it, and says so.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Final
+
+from bundler.devices.contract import Command, Device
+from bundler.emitters.jvm.artifacts import COMPILER, COMPILER_LOCK, COROUTINES, STDLIB
+from bundler.emitters.jvm.compiling import Compilation
+from bundler.emitters.jvm.context import describe_classes, name_bundle
+from bundler.emitters.jvm.kept_classes import keep_classes
+from bundler.emitters.jvm.launching import QUIET, TIME_LIMIT
+from bundler.emitters.jvm.maven import fetch_artifacts
+from bundler.emitters.jvm.names import choose_names
+from bundler.emitters.jvm.sources import LOADER, rename_package, write_sources
+from bundler.emitters.reports import UNREADABLE, Ending, list_outcomes, read_ending
+from bundler.environments.registry import Environments
+from bundler.execution.temporary import temporary_folder
+from bundler.model.errors import EnvironmentMissingError, UsageError
+from bundler.model.events import Reporter
+from bundler.model.runtime import RuntimeComponent, RuntimeConfig, RuntimeVariant
+from bundler.support.data import data_root
+
+MOST_SHOWN: Final = 300
+_PACKAGE: Final = "bundler.calls"
+_MAIN: Final = f"{_PACKAGE}.Calls"
+_JSON: Final = "kotlin/core/Json.kt"
+_QUICK: Final = "-XX:TieredStopAtLevel=1"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Classes:
+    """What is called: the classes in `package` of a bundle with the class `path` on its device, and the package of its
+    loader. `sha256` is that of its `runtime.json`. One for Android has a folder of `assets`, and in it a `payload`.
+    """
+
+    config: RuntimeConfig
+    package: str
+    loader: str
+    sha256: str
+    path: Sequence[str]
+    assets: str | None = None
+    payload: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Called:
+    """What came of it: by component, the variant on which its class ran, and why it answers otherwise than its model
+    (empty: it does not). `missing` says what this machine lacks to call them, and `failure` why none could be called.
+    """
+
+    calls: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    missing: str = ""
+    failure: str = ""
+    types: Mapping[str, str] = field(default_factory=dict)
+
+    def find_fault(self, component: RuntimeComponent) -> str:
+        """Why the class of a component is not what its users need; empty where it is, or was not called."""
+        if self.failure:
+            return f"the class {self.types.get(component.name, component.name)} cannot be used: {self.failure}"
+        return self.calls.get(component.name, ("", ""))[1]
+
+    def describe(self, component: RuntimeComponent, variant: RuntimeVariant) -> str:
+        """What to say of a variant that passed."""
+        if self.missing:
+            return f"; its classes were not called: {self.missing}"
+        if self.calls.get(component.name, ("", ""))[0] != variant.name:
+            return ""
+        streams = " and its streams" if component.state and not component.unstable_outputs else ""
+        return f"; its class {self.types[component.name]}{streams} gave the same outputs"
+
+
+def compile_caller(environments: Environments, reporter: Reporter) -> Path:
+    """The classes of the program. Raises `EnvironmentMissingError` where they must be compiled, and cannot."""
+    lock = environments.lock_for(COMPILER_LOCK, COMPILER, reporter)
+    artifacts = fetch_artifacts(lock, environments, reporter)
+    with temporary_folder("calls") as scratch:
+        own = write_sources(("calls",), _PACKAGE, Path(scratch))
+        json_reader = rename_package(data_root("templates") / _JSON, LOADER, _PACKAGE, Path(scratch))
+        libraries = artifacts[STDLIB], artifacts[COROUTINES]
+        work = Compilation(sources=(*own, json_reader), libraries=libraries, module="calls")
+        return keep_classes(work, lock.digest, environments, reporter)
+
+
+def call_classes(
+    classes: Classes, tested: Ending, device: Device, environments: Environments, reporter: Reporter
+) -> Called:
+    """Start the program on the device where the bundle's self-test ended as `tested`. A machine that has neither it nor
+    what compiles it does without.
+    """
+    if not _must_open(classes.config, tested):
+        return Called()
+    try:
+        type_ = choose_names(classes.config.name, classes.package).type
+        caller = compile_caller(environments, reporter)
+    except UsageError as error:
+        return Called(failure=error.message)
+    except EnvironmentMissingError as error:
+        return Called(missing=error.message)
+    about = describe_classes(classes.config, classes.package, type_)
+    request = {
+        **{name: getattr(classes, name) for name in ("loader", "sha256", "assets", "payload")},
+        "class": f"{classes.package}.{name_bundle(classes.config, type_)}",
+        "components": about,
+    }
+    with temporary_folder("request") as scratch:
+        file = Path(scratch) / "request.json"
+        file.write_text(json.dumps(request), "ascii")
+        where = os.pathsep.join((device.put(caller), *classes.path))
+        argv = (*QUIET, _QUICK, "-cp", where, _MAIN, device.put(file))
+        found = _read_calls(read_ending(device.run(Command(argv=argv, seconds=TIME_LIMIT))), set(about))
+    return replace(found, types={name: str(each["class"]).rpartition(".")[2] for name, each in about.items()})
+
+
+def _must_open(config: RuntimeConfig, tested: Ending) -> bool:
+    """Whether all models run here at once, as an app opens them: those that belong together on one variant."""
+    try:
+        passed = {key for key, outcome in list_outcomes(tested).items() if outcome["status"] == "passed"}
+    except UNREADABLE:
+        return False
+    free = [(each.name,) for each in config.components if each.name not in config.together]
+    groups = [*free, *([config.together] if config.together else [])]
+    variants = {variant for _, variant in passed}
+    return all(any({(name, variant) for name in group} <= passed for variant in variants) for group in groups)
+
+
+def _read_calls(ending: Ending, components: set[str]) -> Called:
+    """What the program printed. It shares its process with the bundle's code, and is read as that is."""
+    try:
+        if ending.failure is not None or "unopened" in ending.report:
+            return Called(failure=ending.failure or str(ending.report["unopened"])[:MOST_SHOWN])
+        calls = {
+            name: (str(each["variant"]), str(each["fault"])[:MOST_SHOWN])
+            for name, each in ending.report["calls"].items()
+        }
+    except UNREADABLE as error:
+        return Called(failure=f"what they gave cannot be read ({type(error).__name__}: {error})"[:MOST_SHOWN])
+    return Called(calls=calls) if set(calls) == components else Called(failure="not all of them were called")
