@@ -65,9 +65,9 @@ class Brought:
         """What is believed of a report that calls a variant good. Our figures replace those of the loader where all
         samples were brought back. Never raises.
         """
-        if found.passed is not True or found.comparison is None:
-            return found
         task = self.wanted[component.name][variant.name]
+        if found.passed is not True or found.comparison is None or not task["samples"]:
+            return found
         try:
             outputs = find_inside(self.folder, f"{task['folder']}/{INDEX}")
             ours = self.compare(self.find_golden(component), outputs)
@@ -83,19 +83,19 @@ class Brought:
         faults = [*failures, *_list_lies(found.comparison, ours, component, whole=whole)]
         if faults:
             return replace(found, passed=False, comparison=ours, reason="; ".join(faults))
-        return replace(found, comparison=_take_ours(found.comparison, ours)) if whole else found
+        comparison = _take_ours(found.comparison, ours) if whole else found.comparison
+        return replace(found, comparison=comparison, brought=ours.samples)
 
 
 BY_LOADER: Final = ", compared by the bundle's own loader"
 """What is said of a success where no outputs are brought back."""
 
 
-def describe_comparison(recorded: Recorded) -> str:
-    """What is said of a success where not all outputs are brought back."""
-    count = count_brought(recorded)
-    if count == recorded.samples:
+def describe_comparison(count: int, samples: int) -> str:
+    """What is said of a success where the outputs of `count` samples were brought back."""
+    if count == samples:
         return ""
-    return f"{BY_LOADER}; bundler compared {count} of {recorded.samples} samples itself"
+    return f"{BY_LOADER}; bundler compared {count} of {samples} samples itself" if count else BY_LOADER
 
 
 def _refuse(found: Reported, why: str) -> Reported:

@@ -72,7 +72,9 @@ class Recorded:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reported:
-    """What is believed of one variant's report; `raw` is that report. `passed` is None where it could not run."""
+    """What is believed of one variant's report; `raw` is that report. `passed` is None where it could not run. The
+    outputs of so many samples were `brought` back and compared by us.
+    """
 
     passed: bool | None
     reason: str
@@ -80,6 +82,7 @@ class Reported:
     comparison: Comparison | None = None
     figures: Mapping[str, float] = field(default_factory=dict)
     nodes: Mapping[str, int] = field(default_factory=dict)
+    brought: int = 0
 
 
 def read_ending(outcome: Outcome) -> Ending:

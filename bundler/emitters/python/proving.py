@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from bundler.devices.registry import open_device
-from bundler.emitters.brought import BY_LOADER, Brought, describe_comparison, list_wanted
+from bundler.emitters.brought import Brought, describe_comparison, list_wanted
 from bundler.emitters.contract import Compare, ProofRequest, VariantProof
 from bundler.emitters.proofs import leave_unproven, make_opening, make_unproven
 from bundler.emitters.python.context import describe_classes
@@ -108,7 +108,7 @@ def _make_proof(
         or _describe_run(layout, launch)
         + _describe_copy(found)
         + _describe_installations(installations)
-        + (BY_LOADER if _is_alone(layout, launch) else describe_comparison(layout.recorded[component.name])),
+        + describe_comparison(found.brought, layout.recorded[component.name].samples),
         figures=found.figures,
         nodes=found.nodes,
         place=facts.place,

@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
+import base64
+import contextlib
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Final
 
 from bundler.devices.browser.kind import ADAPTER
 from bundler.devices.browser.process import Adapter, guess_adapter
 from bundler.devices.contract import Command, Device, Facts, Need, Outcome
 from bundler.devices.registry import open_device
-from bundler.emitters.brought import BY_LOADER
-from bundler.emitters.contract import ProofRequest
+from bundler.emitters.brought import Brought, describe_comparison
+from bundler.emitters.contract import Compare, ProofRequest
 from bundler.emitters.proofs import leave_unproven, make_opening, make_unproven
-from bundler.emitters.reports import UNREADABLE, read_outcome
-from bundler.emitters.web.package import OpenPackage, open_package
+from bundler.emitters.reports import UNREADABLE, Reported, read_outcome
+from bundler.emitters.web.package import CONFIG, OpenPackage, open_package
 from bundler.emitters.web.pages import put_pages
+from bundler.execution.temporary import temporary_folder
 from bundler.model.codec import parse_json
 from bundler.model.errors import DeviceMissingError
 from bundler.model.proof import VariantProof
 from bundler.model.runtime import SOLE, RuntimeComponent, RuntimeVariant
+from bundler.verification.streams import INDEX
 
 TIME_LIMIT: Final = 1800.0
 """Time limit in seconds for the golden set of all variants."""
@@ -32,13 +38,14 @@ Pair = tuple[str, str]
 
 @dataclass(slots=True, kw_only=True)
 class PageReport:
-    """What the page has reported so far: the browser's name, each variant's outcome, and the variant that is running.
-    `say` gets its messages.
+    """What the page has reported so far: the browser's name, each variant's outcome and outputs, and the variant that
+    is running. `say` gets its messages.
     """
 
     say: Callable[[str], None]
     browser: str = ""
     outcomes: dict[Pair, Mapping[str, Any]] = field(default_factory=dict)
+    outputs: dict[Pair, Any] = field(default_factory=dict)
     running: Pair | None = None
     lacks_adapter: bool = False
 
@@ -54,6 +61,8 @@ class PageReport:
                 self.say(str(message.get("text", ""))[:500])
             case "began":
                 self.running = read_pair(message)
+            case "outputs":
+                self.outputs[read_pair(message)] = message.get("outputs")
             case "outcome":
                 self.running = None
                 pair = read_pair(message)
@@ -96,7 +105,62 @@ def prove_bundle(request: ProofRequest) -> tuple[VariantProof, ...]:
                 # Its details name paths and process numbers of this machine: for the screen, not for the manifest.
                 opening.say("; ".join(error.details))
                 return leave_unproven(package.config, error.message)
-            return tuple(_make_proof(*pair, report, package, device.facts) for pair in package.config.pairs)
+            with temporary_folder("outputs") as scratch:
+                brought = _bring(package, report, request.compare, Path(scratch)) if request.compare else None
+                return tuple(
+                    _make_proof(*pair, _read(*pair, report, package, brought), report, package, facts=device.facts)
+                    for pair in package.config.pairs
+                )
+
+
+MOST_BYTES: Final = 32_000_000
+"""Bytes of a sample's outputs that a page brings back (`_proof/calls.js`)."""
+
+
+def _bring(package: OpenPackage, report: PageReport, compare: Compare, folder: Path) -> Brought:
+    """The outputs of each variant's first sample, as files."""
+    wanted: dict[str, dict[str, dict[str, Any]]] = {}
+    for place, (component, variant) in enumerate(package.config.pairs):
+        first = package.recorded[component.name].output_bytes[:1]
+        count = 1 if first and first[0] <= MOST_BYTES else 0
+        wanted.setdefault(component.name, {})[variant.name] = {"folder": str(place), "samples": count}
+        outputs = report.outputs.get((component.name, variant.name), {})
+        with contextlib.suppress(*UNREADABLE):  # they are missing then, and the variant fails
+            _write_outputs(folder / str(place), outputs)
+    payload = (package.root / CONFIG).parent
+    return Brought(
+        folder=folder, wanted=wanted, compare=compare, find_golden=lambda each: payload / each.golden / INDEX
+    )
+
+
+def _write_outputs(folder: Path, outputs: Mapping[str, Mapping[str, Any]]) -> None:
+    """One sample, in the form of a golden set: the web runtime's types have the names of those, but for strings."""
+    entries: dict[str, dict[str, Any]] = {}
+    folder.mkdir()
+    for place, (name, value) in enumerate(outputs.items()):
+        entry = {"kind": "tensor", "type": value["type"], "shape": value["dims"]}
+        if value["type"] == "string":
+            entries[name] = {**entry, "type": "str", "values": value["data"]}
+        else:
+            (folder / f"{place}.bin").write_bytes(base64.b64decode(value["data"], validate=True))
+            entries[name] = {**entry, "file": f"{place}.bin"}
+    samples = [{"name": "0", "inputs": {}, "outputs": entries}]
+    index = {"synthetic": False, "seed": None, "unstable_outputs": [], "samples": samples}
+    (folder / INDEX).write_text(json.dumps(index), "ascii")
+
+
+def _read(
+    component: RuntimeComponent,
+    variant: RuntimeVariant,
+    report: PageReport,
+    package: OpenPackage,
+    brought: Brought | None,
+) -> Reported:
+    outcome, recorded = report.outcomes.get((component.name, variant.name)), package.recorded[component.name]
+    if outcome is None:
+        return Reported(passed=False, reason="the page did not report it")
+    found = read_outcome(outcome, component, variant, recorded)
+    return found if brought is None else brought.judge(found, component, variant, recorded)
 
 
 def run_variants(package: OpenPackage, device: Device, say: Callable[[str], None]) -> PageReport:
@@ -137,13 +201,15 @@ def _record_failure(report: PageReport, pending: Sequence[Pair], outcome: Outcom
 
 
 def _make_proof(
-    component: RuntimeComponent, variant: RuntimeVariant, report: PageReport, package: OpenPackage, facts: Facts
+    component: RuntimeComponent,
+    variant: RuntimeVariant,
+    found: Reported,
+    report: PageReport,
+    package: OpenPackage,
+    *,
+    facts: Facts,
 ) -> VariantProof:
-    pair = component.name, variant.name
-    outcome = report.outcomes.get(pair)
-    if outcome is None:
-        return make_unproven(*pair, "the page did not report it", passed=False)
-    found = read_outcome(outcome, component, variant, package.recorded[component.name])
+    pair, outcome = (component.name, variant.name), found.raw
     if found.passed is None:
         return make_unproven(*pair, f"{report.browser or 'the browser'} cannot run it: {found.reason}")
     if not found.raw:
@@ -155,7 +221,9 @@ def _make_proof(
             level=facts.level,
             passed=found.passed,
             comparison=found.comparison,
-            reason=found.reason or _remark(outcome, report, package),
+            reason=found.reason
+            or _remark(outcome, report, package)
+            + describe_comparison(found.brought, package.recorded[component.name].samples),
             figures=found.figures,
             nodes=found.nodes,
             place=_describe_place(outcome, report),
@@ -173,7 +241,7 @@ def _remark(outcome: Mapping[str, Any], report: PageReport, package: OpenPackage
     extras = [f"{outcome['threads']} threads"] if outcome.get("threads", 0) > 1 else []
     extras += ["on the software adapter"] if outcome.get("software") else []
     extras += [f"and the page reported: {str(fault)[:200]}" for fault in outcome.get("faults", ())[:1]]
-    return ", ".join((where, *extras)) + BY_LOADER
+    return ", ".join((where, *extras))
 
 
 def _name_runtime(package: OpenPackage) -> str:

@@ -7,6 +7,12 @@ const MOST_STEPS = 3;
 /** Threads share the work otherwise from call to call, and a GPU may add in another order, in half precision. */
 const [EXACT, ROUGH] = [1e-5, 1e-3];
 
+/** Bytes of outputs that one message brings to the server. */
+const MOST_BYTES = 32_000_000;
+
+/** Bytes that one call of `String.fromCharCode` takes. */
+const CHUNK = 0x8000;
+
 /** @typedef {import("./sample.js").Values} Values */
 
 /**
@@ -37,6 +43,27 @@ export async function recordCalls({ model, report }, name) {
     }
     return { component, inputs, outputs, rounding: report.providers.every((/** @type {string} */ one) => one === "wasm") ? EXACT : ROUGH };
   });
+}
+
+/**
+ * The outputs of the first sample, for the server to compare: numbers as their bytes in base64.
+ *
+ * @param {Calls} calls
+ * @returns {Record<string, {type: string, dims: readonly number[], data: unknown}> | null} null where they are too many
+ */
+export function encodeOutputs({ outputs: [first] }) {
+  const values = Object.entries(first);
+  if (values.reduce((sum, [, { data }]) => sum + (data.byteLength ?? 0), 0) > MOST_BYTES) return null;
+  return Object.fromEntries(values.map(([name, { type, dims, data }]) => [name, { type, dims, data: encode(data) }]));
+}
+
+/** @param {any} data a typed array, or texts */
+function encode(data) {
+  if (Array.isArray(data)) return data;
+  const bytes = new Uint8Array(data.buffer, data.byteOffset, data.byteLength);
+  let text = "";
+  for (let at = 0; at < bytes.length; at += CHUNK) text += String.fromCharCode(...bytes.subarray(at, at + CHUNK));
+  return btoa(text);
 }
 
 /**

@@ -1,7 +1,7 @@
 // Runs the golden set of every variant in this browser, calls it as an application does, and tells the server of each.
 import { browserName, lacksAdapter, pickOnAdapter } from "./browser.js";
 import { explain, holdOn, readTask, tell } from "./channel.js";
-import { findFaultyCalls, recordCalls } from "./calls.js";
+import { encodeOutputs, findFaultyCalls, recordCalls } from "./calls.js";
 import { takeComplaints, watchPage } from "./complaints.js";
 import { findFaultyEntries } from "./entries.js";
 import { nameMember, openMember, probeMember } from "./members.js";
@@ -34,6 +34,8 @@ async function prove(bundle, pair) {
       golden_seconds: (performance.now() - opened) / 1000,
     };
     const calls = await recordCalls(member, pair.component);
+    const outputs = encodeOutputs(calls);
+    if (outputs) await tell("outputs", { ...pair, outputs });
     const faults = [...(await findFaultyCalls(member.model, calls)), ...(await findFaultyEntries(bundle, pair, member, calls))];
     return describe(member.report, { ...test, passed: test.passed && !faults.length, faults: [...test.faults, ...faults] }, figures, pair.variant);
   } finally {

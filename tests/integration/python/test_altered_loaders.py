@@ -14,14 +14,11 @@ from bundler.emitters.python import launching
 from bundler.emitters.python.launching import Launch
 from bundler.emitters.python.layout import read_layout
 from bundler.emitters.python.proving import run_self_test
-from bundler.model.codec import decode
 from bundler.model.proof import VariantProof
-from bundler.model.results import Comparison
-from bundler.model.stage import StageRequest
 from bundler.model.state import StateLink
-from bundler.stages.compare_outputs.run import run
 from tests.integration.python.packages import Package, write_package
 from tests.support import models
+from tests.support.brought import compare
 from tests.support.bundles import combine_requests, make_request
 from tests.support.recurrent_models import make_gru
 
@@ -148,12 +145,6 @@ BROKEN = {
         "and its loader reports",
     ),
 }
-
-
-def compare(golden: Path, outputs: Path) -> Comparison:
-    """What a build has a worker do."""
-    request = StageRequest(inputs={"golden": golden, "outputs": outputs}, options={}, output=outputs.parent)
-    return decode(Comparison, run(request, lambda *_: None).facts)
 
 
 def verify(package: Package) -> VariantProof:

@@ -13,6 +13,7 @@ import pytest
 from bundler.model.proof import VariantProof
 from tests.integration.web.test_proof import prove_all
 from tests.support import models
+from tests.support.brought import compare
 from tests.support.command_line import CommandLine
 from tests.support.recurrent_models import make_gru
 
@@ -138,15 +139,39 @@ def replace_entry(bundle: Path, file: str, code: str, facade: str = FACADE) -> N
     (bundle / file).write_text(ENTRY.sub("", text) + facade % (made, code), "utf-8")
 
 
+RUN = "    const results = await (session.handler?.run ? session.handler : session).run(given, this.#fetches, {});\n"
+BENT = """\
+    for (const { data } of Object.values(results)) {
+      data.forEach((value, at) => {
+        data[at] = value * 1.00002;
+      });
+    }
+"""
+COMPARED = "this.addTensor(actual, reference, tolerance)"
+
+
+def test_a_comparison_that_is_broken_is_found(plain: Path, copy: Copy, chromium: Path) -> None:
+    """Outputs are a little wrong, and the loader compares each recorded value with itself."""
+    bundle = copy(plain)
+    alter(bundle, "loader/model.js", RUN, RUN + BENT)
+    assert verify(bundle, chromium).passed is True  # the error is within the limits, and the loader reports it
+    alter(bundle, "loader/metrics.js", COMPARED, COMPARED.replace("actual", "reference"))
+    proof = verify(bundle, chromium)
+    assert proof.passed is False
+    assert "and its loader reports 0" in proof.reason
+
+
 def verify(bundle: Path, chromium: Path) -> VariantProof:
-    (proof,) = prove_all(bundle, chromium)
+    (proof,) = prove_all(bundle, chromium, compare)
     return proof
 
 
 @pytest.mark.parametrize("model", ["plain", "stream"])
 def test_an_honest_facade_is_believed(model: str, copy: Copy, chromium: Path, request: pytest.FixtureRequest) -> None:
     bundle = copy(request.getfixturevalue(model))
-    assert verify(bundle, chromium).passed is True
+    proof = verify(bundle, chromium)
+    assert proof.passed is True
+    assert "compared by the bundle's own loader; bundler compared 1 of" in proof.reason
     replace_entry(bundle, "index.js", "own: true")
     assert verify(bundle, chromium).passed is True
 
@@ -202,5 +227,5 @@ def test_another_component_is_found(first_is_or_runs: str, pair: Path, copy: Cop
     code, reason = MEMBERS[first_is_or_runs]
     bundle = copy(pair)
     replace_entry(bundle, "index.js", code, BUNDLE)
-    first, second = prove_all(bundle, chromium)
+    first, second = prove_all(bundle, chromium, compare)
     assert (first.passed, first.reason, second.passed) == (False, reason, True)

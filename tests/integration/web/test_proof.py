@@ -14,7 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from bundler.emitters.contract import ProofRequest
+from bundler.emitters.brought import BY_LOADER
+from bundler.emitters.contract import Compare, ProofRequest
 from bundler.emitters.web.proving import prove_bundle
 from bundler.model.digests import digest_file
 from bundler.model.events import ignore
@@ -30,8 +31,10 @@ def prove(package: Path, browser: Path) -> dict[str, VariantProof]:
     return {proof.variant: proof for proof in prove_all(package, browser)}
 
 
-def prove_all(package: Path, browser: Path) -> tuple[VariantProof, ...]:
-    request = ProofRequest(bundle=package, cache_root=package / "cache", listener=ignore, on=f"browser:{browser}")
+def prove_all(package: Path, browser: Path, compare: Compare | None = None) -> tuple[VariantProof, ...]:
+    request = ProofRequest(
+        bundle=package, cache_root=package / "cache", listener=ignore, on=f"browser:{browser}", compare=compare
+    )
     return prove_bundle(request)
 
 
@@ -121,7 +124,8 @@ def test_a_real_bundle_is_executed_and_says_on_what(bundler: CommandLine, unprov
     assert variants["webgpu"]["passed"] is True
     assert "WebGpuExecutionProvider" in variants["webgpu"]["nodes"]
     if not Path("/dev/dri").exists():
-        assert variants["webgpu"]["reason"].endswith("on the software adapter")
+        assert variants["webgpu"]["reason"].endswith(BY_LOADER + "; bundler compared 1 of 8 samples itself")
+            assert "on the software adapter" in variants["webgpu"]["reason"]
 
 
 def test_a_packed_bundle_is_executed(bundler: CommandLine, packed: Path, chromium: Path) -> None:

@@ -132,6 +132,7 @@ def test_outputs_that_are_missing_few_or_unreadable_are_failures(tmp_path: Path)
 
 @pytest.mark.parametrize("passed", [None, False])
 def test_a_report_that_calls_nothing_good_needs_no_outputs(tmp_path: Path, passed: bool | None) -> None:  # noqa: FBT001
-    brought = Brought(folder=tmp_path, wanted={}, compare=lambda *_: compared(0.0), find_golden=find_golden)
+    wanted = {SOLE: {"cpu": {"folder": "0", "samples": 2}}}
+    brought = Brought(folder=tmp_path, wanted=wanted, compare=lambda *_: compared(0.0), find_golden=find_golden)
     found = Reported(passed=passed, reason="no driver")
     assert brought.judge(found, COMPONENT, VARIANT, Recorded(samples=2)) is found
