@@ -34,7 +34,6 @@ MOST_SHOWN: Final = 300
 _PACKAGE: Final = "bundler.calls"
 _MAIN: Final = f"{_PACKAGE}.Calls"
 _JSON: Final = "kotlin/core/Json.kt"
-_QUICK: Final = "-XX:TieredStopAtLevel=1"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,7 +115,7 @@ def call_classes(
         file = Path(scratch) / "request.json"
         file.write_text(json.dumps(request), "ascii")
         where = os.pathsep.join((device.put(caller), *classes.path))
-        argv = (*QUIET, _QUICK, "-cp", where, _MAIN, device.put(file))
+        argv = (*QUIET, "-cp", where, _MAIN, device.put(file))
         found = _read_calls(read_ending(device.run(Command(argv=argv, seconds=TIME_LIMIT))), set(about))
     return replace(found, types={name: str(each["class"]).rpartition(".")[2] for name, each in about.items()})
 
