@@ -31,7 +31,7 @@ class Timing:
 
 USUAL = Timing()
 
-BRIEF_SECONDS: Final = 0.4
+BRIEF_SECONDS: Final = 0.5
 """What a build spends on timing a bundle unless it is asked for more."""
 
 BRIEF = Timing(in_all=BRIEF_SECONDS)

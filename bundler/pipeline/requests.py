@@ -195,7 +195,7 @@ class BuildRequest:
         Option(
             "--measure",
             help="Time every variant for some seconds, next to the original model.",
-            default="about 0.4 s for the first variant that runs",
+            default="about 0.5 s for the first variant that runs",
         ),
     ] = False
     on: On = None

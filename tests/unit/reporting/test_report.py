@@ -229,7 +229,7 @@ def test_a_brief_measurement_says_its_runs_and_how_to_get_more(data):
     few = Measurement(name="x", variant="cpu", latency_ms=(1.0, 1.1, 1.2), baseline_latency_ms=(2.0, 2.1))
     text = words(render_report(change_report(data, measurements=(few,), is_brief=True)))
     assert "original model 2.05 ms; medians of 2 and 3 runs" in text
-    assert "The build spent about 0.4 s on it: bundler build --measure takes more runs, of every variant." in text
+    assert "The build spent about 0.5 s on it: bundler build --measure takes more runs, of every variant." in text
     assert "--measure" not in words(render_report(change_report(data, measurements=(few,))))
 
 
