@@ -16,10 +16,12 @@ UNOPENED = make_unproven("model", "cpu", "the runtime could not open it", passed
 DIFFERING = replace(UNOPENED, comparison=Comparison(samples=1, outputs=(OutputComparison.__new__(OutputComparison),)))
 
 
-def part(*, level: str = "extended", synthetic: bool = False, quantized: bool = False) -> Any:
+def part(
+    *, level: str = "extended", synthetic: bool = False, quantized: bool = False, doubles: tuple[str, ...] = ()
+) -> Any:
     """A built component, as far as the advice looks at it."""
     plan = SimpleNamespace(name="model", golden="golden", steps=(SimpleNamespace(options={"level": level}),))
-    prepared = SimpleNamespace(plan=plan, facts=SimpleNamespace(quantized=quantized))
+    prepared = SimpleNamespace(plan=plan, facts=SimpleNamespace(quantized=quantized, doubles=doubles))
     golden = SimpleNamespace(read_facts=lambda _: SimpleNamespace(synthetic=synthetic))
     return SimpleNamespace(prepared=prepared, outcomes={"golden": golden})
 
@@ -28,6 +30,12 @@ def test_no_level_of_optimisation_is_advised_for_a_model_that_did_not_open() -> 
     hint = _hint_after((UNOPENED,), (part(),))
     assert "--no-prove" in hint
     assert "optimization.level" not in hint
+
+
+def test_float64_is_named_where_a_session_could_not_be_created() -> None:
+    refused = replace(UNOPENED, reason="the runtime could not open it (Can't create a session)")
+    assert "wide is float64" in _hint_after((refused,), (part(doubles=("wide",)),))
+    assert "float64" not in _hint_after((UNOPENED,), (part(doubles=("wide",)),))
 
 
 def test_less_optimisation_is_advised_for_outputs_that_differ() -> None:
