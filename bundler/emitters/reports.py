@@ -34,6 +34,10 @@ UNREADABLE: Final = (LookupError, TypeError, ValueError, AttributeError)
 
 MAX_LISTED: Final = 5
 
+MAX_RANK: Final = 64
+MAX_SIZE: Final = 1 << 48
+"""Dimensions of a recorded value, and the size of each: no runtime has more."""
+
 Key = tuple[str, str]
 """The names of a component and of its variant."""
 
@@ -154,8 +158,12 @@ def _weigh(value: Mapping[str, Any]) -> int:
         return 0
     if value["type"] == "str":
         return sum(map(len, value["values"]))
-    bits = re.search(r"\d+", value["type"])
-    return math.prod(map(int, value["shape"])) * int(bits.group() if bits else 8) // 8
+    shape = value["shape"]
+    if len(shape) > MAX_RANK or not all(type(size) is int and 0 <= size < MAX_SIZE for size in shape):
+        raise ValueError("the golden set has a shape of another form")
+    bits = re.search(r"\d{1,3}", value["type"])
+    elements: int = math.prod(shape)
+    return elements * int(bits.group() if bits else 8) // 8
 
 
 def read_recorded_sets(payload: Path, config: RuntimeConfig) -> dict[str, Recorded]:

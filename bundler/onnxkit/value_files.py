@@ -163,4 +163,7 @@ def _read_tensor(root: Path, entry: Mapping[str, Any]) -> np.ndarray:
     element = element_named(entry["type"])
     if element.name == "str":
         return np.array(entry["values"], dtype=object).reshape(entry["shape"])
-    return from_storage(find_inside(root, entry["file"]).read_bytes(), element, entry["shape"])
+    path = find_inside(root, entry["file"])
+    if path.stat().st_size > MAX_SAMPLE_BYTES:
+        raise ValueError(f"{entry['file']} is larger than any recorded value")
+    return from_storage(path.read_bytes(), element, entry["shape"])

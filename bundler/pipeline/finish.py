@@ -33,6 +33,8 @@ from bundler.pipeline.requests import profile_overrides
 from bundler.pipeline.results import BuildSummary, FirstVisit, MetricResult, VerifiedRun
 from bundler.pipeline.workspace import Workspace
 from bundler.planning.data import CALIBRATED
+from bundler.providers.cpu import PROVIDER as CPU
+from bundler.providers.wasm import PROVIDER as WASM
 from bundler.reporting.data import ComponentReport, ReportData
 from bundler.reporting.manifest import ManifestRequest, RecordedComponent, make_manifest, write_manifest
 from bundler.reporting.notices import NOTICES_NAME, render_notices
@@ -328,8 +330,8 @@ def _prove(request: FinishRequest) -> tuple[VariantProof, ...]:
 def _hint_after(failed: Sequence[VariantProof], parts: Sequence[BuiltPart]) -> str:
     """What helps depends on whether the bundle answered: no gate and no level of optimisation opens a model."""
     if not all(proof.comparison is not None and proof.comparison.outputs for proof in failed):
-        doubles = [name for part in parts for name in part.prepared.facts.doubles]
-        if doubles and any("session" in proof.reason for proof in failed):
+        doubles = [name for part in parts if _is_accelerated(part, failed) for name in part.prepared.facts.doubles]
+        if doubles:
             return (
                 f"export the model in float32: {shown_name(doubles[0])} is float64, which accelerators lack; or build "
                 "for a target that runs it on the CPU alone"
@@ -341,6 +343,15 @@ def _hint_after(failed: Sequence[VariantProof], parts: Sequence[BuiltPart]) -> s
     names = {proof.component for proof in failed}
     hints = dict.fromkeys(hint for part in parts if part.prepared.plan.name in names for hint in _list_remedies(part))
     return "; ".join((*hints, "the output folder was not changed"))
+
+
+def _is_accelerated(part: BuiltPart, failed: Sequence[VariantProof]) -> bool:
+    """Whether a variant of this component that failed is for more than a CPU."""
+    names = {proof.variant for proof in failed if proof.component == part.prepared.plan.name}
+    return any(
+        variant.name in names and not {entry.name for entry in variant.providers[:1]} <= {CPU.name, WASM.name}
+        for variant in part.prepared.plan.variants
+    )
 
 
 def _list_remedies(part: BuiltPart) -> Iterator[str]:

@@ -47,11 +47,14 @@ def unpack_folder(archive: Path, folder: str, target: Path) -> None:
     archive that `list_entries` refuses, and for an entry of more than `MAX_UNPACKED` bytes.
     """
     names = [name for name in list_entries(archive) if name.startswith(f"{folder}/")]
-    with zipfile.ZipFile(archive) as opened:
-        for name in names:
-            place = target / name
-            place.parent.mkdir(parents=True, exist_ok=True)
-            place.write_bytes(read_entry(opened, name, MAX_UNPACKED))
+    try:
+        with zipfile.ZipFile(archive) as opened:
+            for name in names:
+                place = target / name
+                place.parent.mkdir(parents=True, exist_ok=True)
+                place.write_bytes(read_entry(opened, name, MAX_UNPACKED))
+    except (*_BROKEN, RuntimeError) as error:
+        raise ValueError(str(error) or type(error).__name__) from error
 
 
 def list_entries(archive: Path) -> dict[str, int]:

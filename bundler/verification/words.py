@@ -46,6 +46,8 @@ def describe_samples(manifest: Manifest) -> Iterator[str]:
 
 def _describe_samples(golden: GoldenRecord) -> str:
     count = f"{count_things(golden.samples, 'step')} of a stream," if golden.stream else str(golden.samples)
+    if not golden.inputs:  # an older bundle does not say
+        return count.rstrip(",")
     if golden.inputs == "samples":
         return f"{count.rstrip(',')}, given with --samples"
     if golden.inputs == "like-samples":

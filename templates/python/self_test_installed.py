@@ -34,6 +34,8 @@ from pathlib import Path
 from typing import Any
 
 READ_ONLY = 0o555
+COPY = "-copy"
+"""The end of the folder for the outputs of the device's own copy of a model."""
 MOST_STEPS = 8
 """Of a stream, that are called."""
 
@@ -56,7 +58,7 @@ def main(package: str, copy: str, components: str, outputs: str, wanted: str, *a
 @contextlib.contextmanager
 def keep_outputs(package: str, folder: Path, wanted: dict[str, Any]) -> Iterator[None]:
     """While it lasts, write what each opened variant answers first: the self-test runs its samples in their order."""
-    kept: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    kept: dict[str, list[dict[str, Any]]] = {}
     try:
         base = importlib.import_module(f"{package}._loader.model").BundledModel
         begin = base._begin  # noqa: SLF001 - where the loader says what is called from now on
@@ -67,19 +69,22 @@ def keep_outputs(package: str, folder: Path, wanted: dict[str, Any]) -> Iterator
     def watch(model: Any, component: Any, opened: Any, report: Any, *others: Any) -> None:
         begin(model, component, opened, report, *others)
         task = wanted.get(component.name, {}).get(report.variant)
+        if task is None:
+            return
         run = model._run  # noqa: SLF001
-        samples = kept.setdefault((component.name, report.variant), [])
+        place = task["folder"] + (COPY if report.device_copy else "")
+        samples = kept.setdefault(place, [])
 
         def call(values: Any) -> Any:
             results = run(values)
             if len(samples) < task["samples"]:
-                write = Writer(folder / task["folder"], len(samples))
+                write = Writer(folder / place, len(samples))
                 samples.append(
                     {"name": str(len(samples)), "inputs": {}, "outputs": write.ports(component.outputs, results)}
                 )
             return results
 
-        if task is not None and not samples:  # a variant that is opened again answered already
+        if not samples:  # a variant that is opened again answered already
             model._run = call  # noqa: SLF001
 
     base._begin = watch  # noqa: SLF001
@@ -87,11 +92,10 @@ def keep_outputs(package: str, folder: Path, wanted: dict[str, Any]) -> Iterator
         yield
     finally:
         base._begin = begin  # noqa: SLF001
-        for (component, variant), samples in kept.items():
-            place = folder / wanted[component][variant]["folder"]
-            place.mkdir(exist_ok=True)
+        for place, samples in kept.items():
+            (folder / place).mkdir(exist_ok=True)
             index = {"synthetic": False, "seed": None, "unstable_outputs": [], "samples": samples}
-            (place / "index.json").write_text(json.dumps(index), "ascii")
+            (folder / place / "index.json").write_text(json.dumps(index), "ascii")
 
 
 class Writer:

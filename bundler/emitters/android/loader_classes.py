@@ -82,7 +82,10 @@ def _read_facade(loader: Path, pin: str, folder: Path) -> tuple[Path, ...]:
     except UnicodeDecodeError as error:
         raise VerificationError("the module's classes cannot be read", hint="build it again") from error
     for path in files:
-        path.write_text(path.read_text("utf-8").replace(pin, _UNPINNED), "utf-8")
+        text = path.read_text("utf-8")
+        if _UNPINNED in text:
+            raise VerificationError("the module's class has no pin of its configuration", hint="build it again")
+        path.write_text(text.replace(pin, _UNPINNED), "utf-8")
     return files
 
 

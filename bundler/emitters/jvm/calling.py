@@ -25,7 +25,7 @@ from bundler.emitters.jvm.sources import LOADER, rename_package, write_sources
 from bundler.emitters.reports import UNREADABLE, Ending, list_outcomes, read_ending
 from bundler.environments.registry import Environments
 from bundler.execution.temporary import temporary_folder
-from bundler.model.errors import EnvironmentMissingError, UsageError
+from bundler.model.errors import EnvironmentMissingError, StageError, UsageError
 from bundler.model.events import Reporter
 from bundler.model.runtime import RuntimeComponent, RuntimeConfig, RuntimeVariant
 from bundler.support.data import data_root
@@ -103,7 +103,7 @@ def call_classes(
         caller = compile_caller(environments, reporter)
     except UsageError as error:
         return Called(failure=error.message)
-    except EnvironmentMissingError as error:
+    except (EnvironmentMissingError, StageError) as error:
         return Called(missing=error.message)
     about = describe_classes(classes.config, classes.package, type_)
     request = {

@@ -59,9 +59,11 @@ class Layout:
         `ValueError` or `OSError` for a damaged archive.
         """
         folder = f"{self.package}/{PAYLOAD}/{component.golden}"
-        if self.artifact is not None:
+        if self.artifact is None:
+            return self.root / folder / INDEX
+        if not (scratch / folder).exists():
             unpack_folder(self.artifact, folder, scratch)
-        return (scratch if self.artifact else self.root) / folder / INDEX
+        return scratch / folder / INDEX
 
     @property
     def lock(self) -> Lock:

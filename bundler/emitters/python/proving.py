@@ -48,13 +48,13 @@ def run_self_test(layout: Layout, launch: Launch, compare: Compare | None = None
     """Start the bundle once and read its report on each of its variants, from each way in which its files may lie. Its
     outputs are brought back and compared with `compare`.
     """
-    with temporary_folder("outputs") as name:
+    with temporary_folder("outputs") as name, temporary_folder("golden") as scratch:
         folder = Path(name)
         wanted = list_wanted(layout.config, layout.recorded)
         ending = _start_self_test(layout, launch, folder, wanted)
         brought = None
         if compare is not None and not _is_alone(layout, launch):
-            find_golden = functools.partial(layout.find_golden, scratch=folder / "golden")
+            find_golden = functools.partial(layout.find_golden, scratch=Path(scratch))
             brought = Brought(folder=folder, wanted=wanted, compare=compare, find_golden=find_golden)
         return tuple(
             _make_proof(component, variant, _read(ending, component, variant, layout, brought), layout, launch)

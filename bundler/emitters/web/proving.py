@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import contextlib
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -62,7 +63,8 @@ class PageReport:
             case "began":
                 self.running = read_pair(message)
             case "outputs":
-                self.outputs[read_pair(message)] = message.get("outputs")
+                if read_pair(message) == self.running:  # none is kept that nobody asked for
+                    self.outputs[read_pair(message)] = message.get("outputs")
             case "outcome":
                 self.running = None
                 pair = read_pair(message)
@@ -125,12 +127,34 @@ def _bring(package: OpenPackage, report: PageReport, compare: Compare, folder: P
         count = 1 if first and first[0] <= MOST_BYTES else 0
         wanted.setdefault(component.name, {})[variant.name] = {"folder": str(place), "samples": count}
         outputs = report.outputs.get((component.name, variant.name), {})
-        with contextlib.suppress(*UNREADABLE):  # they are missing then, and the variant fails
+        with contextlib.suppress(OSError, RecursionError, *UNREADABLE):  # they are missing then, and the variant fails
             _write_outputs(folder / str(place), outputs)
     payload = (package.root / CONFIG).parent
-    return Brought(
-        folder=folder, wanted=wanted, compare=compare, find_golden=lambda each: payload / each.golden / INDEX
-    )
+
+    def find_golden(each: RuntimeComponent) -> Path:
+        return _join_golden(payload / each.golden, folder / each.golden) / INDEX
+
+    return Brought(folder=folder, wanted=wanted, compare=compare, find_golden=find_golden, rounding=ROUNDING)
+
+
+ROUNDING: Final = 1e-3
+"""By how much two calls in one page may differ, as a share of the largest value: `_proof/calls.js` says why."""
+
+_PART: Final = re.compile(r"(.+)\.\d{3}")
+
+
+def _join_golden(stored: Path, folder: Path) -> Path:
+    """The golden set with whole files: a package may store large ones in parts, and those are joined in `folder`."""
+    files = sorted(path.relative_to(stored) for path in stored.rglob("*") if path.is_file())
+    if folder.exists() or not any(_PART.fullmatch(path.name) for path in files):
+        return folder if folder.exists() else stored
+    for path in files:
+        part = _PART.fullmatch(path.name)
+        whole = folder / (path.with_name(part[1]) if part else path)
+        whole.parent.mkdir(parents=True, exist_ok=True)
+        with whole.open("ab") as stream:
+            stream.write((stored / path).read_bytes())
+    return folder
 
 
 def _write_outputs(folder: Path, outputs: Mapping[str, Mapping[str, Any]]) -> None:

@@ -24,6 +24,8 @@ _CONTROL: Final = frozenset({"If", "Loop", "Scan", "SequenceMap"})
 _QUANTIZED: Final = (
     "QLinear", "QuantizeLinear", "DequantizeLinear", "DynamicQuantize", "QAttention", "QGemm", "MatMulNBits",
 )  # fmt: skip
+_PASSING: Final = frozenset({"DequantizeLinear", "Cast", "Identity"})
+"""Between a weight and its convolution."""
 _INTEGER: Final = frozenset({"MatMulInteger", "ConvInteger", "MatMulIntegerToFloat"})
 
 
@@ -175,6 +177,8 @@ def count_uneven_convolutions(model: ModelProto) -> int:
         for attribute in node.attribute
         if attribute.name == "value"
     }
+    passed_on = ((node.input[0], node.output[0]) for node in iterate_nodes(model) if node.op_type in _PASSING)
+    weights |= {output: weights[given] for given, output in passed_on if given in weights}
     convolutions = (node for node in iterate_nodes(model) if node.op_type == "Conv" and len(node.input) > 1)
     ungrouped = (node for node in convolutions if all(item.i == 1 for item in node.attribute if item.name == "group"))
     return sum(_is_uneven(*weights.get(node.input[1], ())[:2]) for node in ungrouped)

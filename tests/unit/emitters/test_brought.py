@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 
 from bundler.emitters.brought import MAX_BYTES, Brought, count_brought
 from bundler.emitters.reports import Recorded, Reported
+from bundler.model.artifacts import record_folder
 from bundler.model.errors import StageError
 from bundler.model.reference import ReferenceFigures
 from bundler.model.results import Comparison, OutputComparison
@@ -44,15 +46,23 @@ def judge(
     variant: RuntimeVariant = VARIANT,
 ) -> Reported:
     recorded = Recorded(samples=len(sizes), references={"y": KNOWN}, output_bytes=sizes)
+    component = write_golden(tmp_path)
     wanted = {SOLE: {"cpu": {"folder": "0", "samples": count_brought(recorded)}}}
     (tmp_path / "0").mkdir()
     (tmp_path / "0" / "index.json").touch()
-    brought = Brought(folder=tmp_path, wanted=wanted, compare=lambda *_: ours, find_golden=find_golden)
-    return brought.judge(Reported(passed=True, reason="", comparison=said), COMPONENT, variant, recorded)
+    brought = Brought(folder=tmp_path, wanted=wanted, compare=lambda *_: ours, find_golden=find_in(tmp_path))
+    return brought.judge(Reported(passed=True, reason="", comparison=said), component, variant, recorded)
 
 
-def find_golden(component: RuntimeComponent) -> Path:
-    return Path(component.golden)
+def write_golden(folder: Path) -> RuntimeComponent:
+    """A component whose golden set lies in `folder`."""
+    (folder / "golden").mkdir()
+    (folder / "golden" / "index.json").write_text("{}")
+    return replace(COMPONENT, golden_digest=record_folder(folder / "golden").digest)
+
+
+def find_in(folder: Path) -> Callable[[RuntimeComponent], Path]:
+    return lambda component: folder / component.golden / "index.json"
 
 
 @pytest.mark.parametrize(
@@ -118,21 +128,70 @@ def test_outputs_that_are_missing_few_or_unreadable_are_failures(tmp_path: Path)
     recorded = Recorded(samples=2, references={"y": KNOWN}, output_bytes=(4, 4))
     wanted = {SOLE: {"cpu": {"folder": "0", "samples": 2}}}
     good = Reported(passed=True, reason="", comparison=compared(0.0))
-    brought = Brought(folder=tmp_path, wanted=wanted, compare=refuse, find_golden=find_golden)
-    assert "FileNotFoundError" in brought.judge(good, COMPONENT, VARIANT, recorded).reason
+    component = write_golden(tmp_path)
+    brought = Brought(folder=tmp_path, wanted=wanted, compare=refuse, find_golden=find_in(tmp_path))
+    assert "FileNotFoundError" in brought.judge(good, component, VARIANT, recorded).reason
     (tmp_path / "0").mkdir()
     (tmp_path / "0" / "index.json").symlink_to(tmp_path / "elsewhere")
-    assert "not a regular file" in brought.judge(good, COMPONENT, VARIANT, recorded).reason
+    assert "not a regular file" in brought.judge(good, component, VARIANT, recorded).reason
     (tmp_path / "0" / "index.json").unlink()
     (tmp_path / "0" / "index.json").touch()
-    assert "cannot be read" in brought.judge(good, COMPONENT, VARIANT, recorded).reason
+    assert "cannot be read" in brought.judge(good, component, VARIANT, recorded).reason
     few = replace(brought, compare=lambda *_: compared(0.0, samples=1))
-    assert "those of 1 samples, and 2 were asked for" in few.judge(good, COMPONENT, VARIANT, recorded).reason
+    assert "those of 1 samples, and 2 were asked for" in few.judge(good, component, VARIANT, recorded).reason
 
 
 @pytest.mark.parametrize("passed", [None, False])
 def test_a_report_that_calls_nothing_good_needs_no_outputs(tmp_path: Path, passed: bool | None) -> None:  # noqa: FBT001
     wanted = {SOLE: {"cpu": {"folder": "0", "samples": 2}}}
-    brought = Brought(folder=tmp_path, wanted=wanted, compare=lambda *_: compared(0.0), find_golden=find_golden)
+    brought = Brought(folder=tmp_path, wanted=wanted, compare=lambda *_: compared(0.0), find_golden=find_in(tmp_path))
     found = Reported(passed=passed, reason="no driver")
     assert brought.judge(found, COMPONENT, VARIANT, Recorded(samples=2)) is found
+
+
+def test_another_golden_set_than_runtime_json_names_is_not_compared_with(tmp_path: Path) -> None:
+    component = write_golden(tmp_path)
+    (tmp_path / "golden" / "index.json").write_text("{ }")
+    brought = Brought(
+        folder=tmp_path,
+        wanted={SOLE: {"cpu": {"folder": "0", "samples": 2}}},
+        compare=lambda *_: compared(0.0),
+        find_golden=find_in(tmp_path),
+    )
+    good = Reported(passed=True, reason="", comparison=compared(0.0))
+    found = brought.judge(good, component, VARIANT, Recorded(samples=2, output_bytes=(4, 4)))
+    assert "the golden set is not the one" in found.reason
+
+
+def labels(agreement: float, samples: int) -> Comparison:
+    (output,) = compared(0.0, samples).outputs
+    found = replace(output, equal=False, agreement=agreement, difference="1 value differs")
+    return Comparison(outputs=(found,), samples=samples)
+
+
+@pytest.mark.parametrize(("least", "passed"), [(0.97, True), (None, False)])
+def test_a_share_over_all_samples_is_not_asked_of_a_part(tmp_path: Path, least: float | None, passed: bool) -> None:  # noqa: FBT001
+    variant = replace(VARIANT, gate=Gate(default=Tolerance(agreement=least)))
+    found = judge(tmp_path, labels(0.98, 2), labels(0.96, 1), sizes=(MAX_BYTES, MAX_BYTES), variant=variant)
+    assert found.passed is passed
+
+
+def test_a_copy_that_ran_has_its_outputs_compared_too_and_the_worse_count(tmp_path: Path) -> None:
+    component = write_golden(tmp_path)
+    for folder in ("0", "0-copy"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "index.json").touch()
+    errors = {"0": 1e-6, "0-copy": 5e-5}
+    brought = Brought(
+        folder=tmp_path,
+        wanted={SOLE: {"cpu": {"folder": "0", "samples": 2}}},
+        compare=lambda _, outputs: compared(errors[outputs.parent.name]),
+        find_golden=find_in(tmp_path),
+    )
+    copied = {"device_copy": {"status": "passed"}}
+    good = Reported(passed=True, reason="", comparison=compared(5e-5), raw=copied)
+    found = brought.judge(good, component, VARIANT, Recorded(samples=2, output_bytes=(4, 4)))
+    assert found.comparison == compared(5e-5)
+    (tmp_path / "0-copy" / "index.json").unlink()
+    found = brought.judge(good, component, VARIANT, Recorded(samples=2, output_bytes=(4, 4)))
+    assert "FileNotFoundError" in found.reason

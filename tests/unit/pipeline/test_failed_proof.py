@@ -20,7 +20,9 @@ def part(
     *, level: str = "extended", synthetic: bool = False, quantized: bool = False, doubles: tuple[str, ...] = ()
 ) -> Any:
     """A built component, as far as the advice looks at it."""
-    plan = SimpleNamespace(name="model", golden="golden", steps=(SimpleNamespace(options={"level": level}),))
+    steps = (SimpleNamespace(options={"level": level}),)
+    variants = [SimpleNamespace(name=name, providers=(SimpleNamespace(name=name),)) for name in ("cpu", "webgpu")]
+    plan = SimpleNamespace(name="model", golden="golden", steps=steps, variants=variants)
     prepared = SimpleNamespace(plan=plan, facts=SimpleNamespace(quantized=quantized, doubles=doubles))
     golden = SimpleNamespace(read_facts=lambda _: SimpleNamespace(synthetic=synthetic))
     return SimpleNamespace(prepared=prepared, outcomes={"golden": golden})
@@ -32,8 +34,8 @@ def test_no_level_of_optimisation_is_advised_for_a_model_that_did_not_open() -> 
     assert "optimization.level" not in hint
 
 
-def test_float64_is_named_where_a_session_could_not_be_created() -> None:
-    refused = replace(UNOPENED, reason="the runtime could not open it (Can't create a session)")
+def test_float64_is_named_where_an_accelerator_could_not_open_the_model() -> None:
+    refused = replace(UNOPENED, variant="webgpu")
     assert "wide is float64" in _hint_after((refused,), (part(doubles=("wide",)),))
     assert "float64" not in _hint_after((UNOPENED,), (part(doubles=("wide",)),))
 

@@ -51,4 +51,4 @@ def test_convolutions_that_a_provider_computes_wrong_get_another_layout(count: i
     assert "preferredLayout" not in wasm.providers[0].options
     told = [note.text for note in settled.notes if "preferredLayout=NCHW" in note.text]
     assert len(told) == bool(count)
-    assert all("WebGPU computes 2 convolutions of this model wrong" in text for text in told)
+    assert all("WebGPU computed 2 convolutions of this kind wrong" in text for text in told)

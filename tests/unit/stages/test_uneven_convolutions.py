@@ -29,6 +29,13 @@ def test_convolutions_are_counted_by_their_channels(inputs: int, outputs: int, c
     assert count_uneven_convolutions(convolution(inputs, outputs, constant=constant)) == count
 
 
+def test_weights_that_are_dequantised_are_followed() -> None:
+    model = convolution(6, 16)
+    model.graph.node[0].input[1] = "wide"
+    model.graph.node.insert(0, helper.make_node("DequantizeLinear", ["w", "s"], ["wide"]))
+    assert count_uneven_convolutions(model) == 1
+
+
 def test_convolutions_in_groups_are_right() -> None:
     assert count_uneven_convolutions(convolution(12, 16, group=2)) == 0
 
