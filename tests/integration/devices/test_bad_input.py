@@ -65,7 +65,7 @@ CHIPS = {
 @pytest.mark.parametrize("kind", CHIPS)
 def test_a_chip_that_is_not_or_contradicts_itself(refuse: Refuse, kind: str, snapshot: SnapshotAssertion) -> None:
     """The compiler itself would silently leave the model to the CPU, or compile for another device."""
-    assert refuse(PROFILE, models.cnn(batch=1), PHONE, CHIPS[kind]) == snapshot
+    assert refuse(USAGE, models.cnn(batch=1), PHONE, CHIPS[kind]) == snapshot
 
 
 SETTINGS = {
@@ -81,7 +81,7 @@ SETTINGS = {
 @pytest.mark.parametrize("kind", SETTINGS)
 def test_settings_of_compiling_that_are_not(refuse: Refuse, kind: str, snapshot: SnapshotAssertion) -> None:
     target, override = SETTINGS[kind]
-    assert refuse(PROFILE, models.cnn(batch=1), target, "--set", override) == snapshot
+    assert refuse(USAGE, models.cnn(batch=1), target, "--set", override) == snapshot
 
 
 def test_dimensions_that_nobody_fixes(refuse: Refuse, snapshot: SnapshotAssertion) -> None:
@@ -137,7 +137,7 @@ def test_a_device_that_nobody_knows(
 ) -> None:
     model = models.save(models.cnn(batch=1), tmp_path)
     answer = warm.run("targets", "recommend", model, "--device", device, "--json")
-    check_refused(answer, PROFILE)
+    check_refused(answer, USAGE)
     assert answer.err[answer.err.index("error: ") :] == snapshot
 
 

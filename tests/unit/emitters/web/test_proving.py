@@ -20,7 +20,7 @@ from bundler.emitters.brought import BY_LOADER
 from bundler.emitters.contract import ProofRequest
 from bundler.emitters.web import proving
 from bundler.emitters.web.measuring import measure_bundle
-from bundler.emitters.web.proving import prove_bundle
+from bundler.emitters.web.proving import _join_golden, prove_bundle
 from bundler.model.errors import EnvironmentMissingError, VerificationError
 from bundler.model.events import Message
 from tests.support import fake_browser
@@ -311,3 +311,21 @@ def test_what_is_no_web_bundle_is_said(tmp_path: Path, text: str | None) -> None
         VerificationError, match=r"is not a complete (web )?bundle|runtime.json has schema 1; this bundler reads"
     ):
         prove_bundle(ask(tmp_path, None))
+
+
+def test_a_golden_set_that_is_stored_in_parts_is_joined(tmp_path: Path) -> None:
+    stored = tmp_path / "payload" / "golden"
+    (stored / "000").mkdir(parents=True)
+    (stored / "index.json").write_text("{}")
+    for name, data in (("in-0.bin.001", b"cd"), ("in-0.bin.000", b"ab"), ("out-0.bin", b"e")):
+        (stored / "000" / name).write_bytes(data)
+    joined = _join_golden(stored, tmp_path / "joined")
+    assert {path.name: path.read_bytes() for path in joined.rglob("*") if path.is_file()} == {
+        "index.json": b"{}",
+        "in-0.bin": b"abcd",
+        "out-0.bin": b"e",
+    }
+    assert _join_golden(stored, joined) == joined
+    (stored / "000" / "in-0.bin.000").unlink()
+    (stored / "000" / "in-0.bin.001").unlink()
+    assert _join_golden(stored, tmp_path / "other") == stored
