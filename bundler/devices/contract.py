@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Literal, Protocol, runtime_checkable
 
 from bundler.environments.sandbox import Sandbox
 from bundler.environments.survey import ToolStatus
@@ -138,6 +138,17 @@ class Device(Protocol):
 
     def run(self, command: Command) -> Outcome:
         """Run one command to its end. Raises `EnvironmentMissingError` when the device does not start any."""
+        ...
+
+
+@runtime_checkable
+class Fetching(Protocol):
+    """A device that has files of its own, and gives back what its programs wrote."""
+
+    def fetch(self, place: str, target: Path) -> None:
+        """Copy a folder of the device's, at the path that `put` returned, into the folder `target` of this machine. A
+        link is copied as one. Raises `OSError` where it cannot.
+        """
         ...
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import json
 from collections.abc import Mapping
@@ -9,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from bundler.devices.contract import Device, Fetching
 from bundler.devices.registry import open_device
 from bundler.emitters.brought import Brought, describe_comparison, list_wanted
 from bundler.emitters.contract import Compare, ProofRequest, VariantProof
@@ -51,9 +53,10 @@ def run_self_test(layout: Layout, launch: Launch, compare: Compare | None = None
     with temporary_folder("outputs") as name, temporary_folder("golden") as scratch:
         folder = Path(name)
         wanted = list_wanted(layout.config, layout.recorded)
-        ending = _start_self_test(layout, launch, folder, wanted)
+        place = launch.device.put(folder)
+        ending = _start_self_test(layout, launch, folder, (place, json.dumps(wanted)))
         brought = None
-        if compare is not None and not _is_alone(layout, launch):
+        if compare is not None and not _is_alone(layout, launch) and _fetch(launch.device, place, folder):
             find_golden = functools.partial(layout.find_golden, scratch=Path(scratch))
             brought = Brought(folder=folder, wanted=wanted, compare=compare, find_golden=find_golden)
         return tuple(
@@ -77,14 +80,26 @@ def _is_alone(layout: Layout, launch: Launch) -> bool:
     return layout.format == "pex" or launch.command[-2:] != ("-m", layout.package)
 
 
-def _start_self_test(layout: Layout, launch: Launch, folder: Path, wanted: Mapping[str, Any]) -> Ending:
+def _fetch(device: Device, place: str, folder: Path) -> bool:
+    """Whether what the device wrote to `place` is in `folder` now: programs of this machine have it there at once."""
+    if place == str(folder):
+        return True
+    if isinstance(device, Fetching):
+        with contextlib.suppress(OSError):  # what is missing then fails the variant, with its name
+            device.fetch(place, folder)
+        return True
+    return False
+
+
+def _start_self_test(layout: Layout, launch: Launch, folder: Path, task: tuple[str, str]) -> Ending:
+    """`task` is where the device writes the outputs, and which."""
     if _is_alone(layout, launch):
         return start(launch, ("self-test", *_OPTIONS))
     program = launch.device.put(data_root("templates") / "python" / "self_test_installed.py")
     copy = "" if layout.artifact else str(layout.root)
     classes = json.dumps(describe_classes(layout.config))
-    task = (layout.package, copy, classes, launch.device.put(folder), json.dumps(wanted))
-    begun = replace(launch, command=(*launch.command[:-2], program, *task), writable=(*launch.writable, folder))
+    command = (*launch.command[:-2], program, layout.package, copy, classes, *task)
+    begun = replace(launch, command=command, writable=(*launch.writable, folder))
     return start(begun, _OPTIONS)
 
 

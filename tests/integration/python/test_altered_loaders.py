@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -9,7 +10,10 @@ from pathlib import Path
 import pytest
 from onnx import ModelProto
 
+from bundler.devices.contract import Command, Device, Outcome
 from bundler.devices.local import LocalDevice, see_facts
+from bundler.devices.programs import run_program
+from bundler.emitters.brought import BY_LOADER
 from bundler.emitters.python import launching
 from bundler.emitters.python.launching import Launch
 from bundler.emitters.python.layout import read_layout
@@ -152,14 +156,47 @@ def verify(package: Package) -> VariantProof:
     return proof
 
 
-def verify_all(package: Package) -> tuple[VariantProof, ...]:
+def verify_all(package: Package, device: Device | None = None) -> tuple[VariantProof, ...]:
     layout = read_layout(package.root)
     launch = Launch(
-        device=LocalDevice(facts=see_facts()),
+        device=device or LocalDevice(facts=see_facts()),
         command=(sys.executable, "-m", package.name),
         environment={"PYTHONPATH": str(package.root), "XDG_CACHE_HOME": str(package.cache)},
     )
     return run_self_test(layout, launch, compare)
+
+
+class Board:
+    """A device with files of its own, which it does not give back."""
+
+    def __init__(self, folder: Path) -> None:
+        self.facts = see_facts()
+        self.folder = folder
+
+    def put(self, source: Path, name: str = "") -> str:
+        target = self.folder / (name or source.name)
+        shutil.copytree(source, target) if source.is_dir() else shutil.copy(source, target)
+        return str(target)
+
+    def run(self, command: Command) -> Outcome:
+        return run_program(command)
+
+
+class FetchingBoard(Board):
+    """One that does."""
+
+    def fetch(self, place: str, target: Path) -> None:
+        shutil.copytree(place, target, symlinks=True, dirs_exist_ok=True)
+
+
+@pytest.mark.parametrize("kind", [Board, FetchingBoard])
+def test_a_device_with_files_of_its_own_gives_outputs_back_or_the_proof_says_so(
+    package: Package, tmp_path: Path, kind: type[Board]
+) -> None:
+    (tmp_path / "board").mkdir()
+    (proof,) = verify_all(package, kind(tmp_path / "board"))
+    assert proof.passed is True
+    assert proof.reason.endswith(BY_LOADER) is (kind is Board)
 
 
 def test_an_honest_loader_is_believed(package: Package) -> None:
