@@ -56,15 +56,15 @@ def list_wanted(config: RuntimeConfig, recorded: Mapping[str, Recorded]) -> dict
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Brought:
     """The outputs below `folder`, of which `wanted` were asked for. `find_golden` gives the index of a component's
-    golden set. Where they are of other calls than those that the loader compared, both may differ by `rounding`, a
-    share of the largest recorded value.
+    golden set. Where they are of other calls than those that the loader compared, both may differ by the `rounding` of
+    the variant, a share of the largest recorded value.
     """
 
     folder: Path
     wanted: Mapping[str, Mapping[str, Mapping[str, Any]]]
     compare: Compare
     find_golden: Callable[[RuntimeComponent], Path]
-    rounding: float = 0.0
+    rounding: Callable[[RuntimeVariant], float] = lambda _: 0.0
 
     def judge(
         self, found: Reported, component: RuntimeComponent, variant: RuntimeVariant, recorded: Recorded
@@ -86,7 +86,8 @@ class Brought:
         whole = ours.samples == recorded.samples
         gate = variant.gate if whole else _for_part(variant.gate)
         failures = describe_failures(ours, check_gate(ours, gate, component.unstable_outputs))
-        faults = [*failures, *self._list_lies(found.comparison, ours, component, whole=whole)]
+        slack = self.rounding(variant)
+        faults = [*failures, *_list_lies(found.comparison, ours, component, whole=whole, rounding=slack)]
         if faults:
             return replace(found, passed=False, comparison=ours, reason="; ".join(faults))
         comparison = _take_ours(found.comparison, ours) if whole else found.comparison
@@ -102,27 +103,28 @@ class Brought:
         fewest = min(comparison.samples for comparison in found)
         return Comparison(samples=fewest, outputs=tuple(map(_take_worse, *(each.outputs for each in found))))
 
-    def _list_lies(
-        self, reported: Comparison, ours: Comparison, component: RuntimeComponent, *, whole: bool
-    ) -> Iterator[str]:
-        """Outputs that have larger errors than the loader reports."""
-        said = {output.name: output for output in reported.outputs if not _is_unjudged(output)}
-        kinds = {port.name: port.type.element_type or "" for port in component.signature.outputs}
-        for output in ours.outputs:
-            one = said.get(output.name)
-            if one is None or output.name in component.unstable_outputs:
-                continue
-            peak = output.reference.peak if output.reference else 0.0
-            slack = max(1e-12, self.rounding) * peak
-            # Of complex numbers a loader measures both parts, and we the distance.
-            share = math.sqrt(0.5) if kinds.get(output.name, "").startswith("complex") else 1.0
-            if one.max_absolute < share * output.max_absolute * (1 - SHARE) - slack:
-                yield (
-                    f"output {output.name!r} has an error of {output.max_absolute:.3g}, and its loader reports "
-                    f"{one.max_absolute:.3g}"
-                )
-            elif whole and (one.agreement or 0.0) > (1.0 if output.agreement is None else output.agreement) + SHARE:
-                yield f"output {output.name!r} has {output.difference}, and its loader reports fewer"
+
+def _list_lies(
+    reported: Comparison, ours: Comparison, component: RuntimeComponent, *, whole: bool, rounding: float
+) -> Iterator[str]:
+    """Outputs that have larger errors than the loader reports."""
+    said = {output.name: output for output in reported.outputs if not _is_unjudged(output)}
+    kinds = {port.name: port.type.element_type or "" for port in component.signature.outputs}
+    for output in ours.outputs:
+        one = said.get(output.name)
+        if one is None or output.name in component.unstable_outputs:
+            continue
+        peak = output.reference.peak if output.reference else 0.0
+        slack = max(1e-12, rounding) * peak
+        # Of complex numbers a loader measures both parts, and we the distance.
+        share = math.sqrt(0.5) if kinds.get(output.name, "").startswith("complex") else 1.0
+        if one.max_absolute < share * output.max_absolute * (1 - SHARE) - slack:
+            yield (
+                f"output {output.name!r} has an error of {output.max_absolute:.3g}, and its loader reports "
+                f"{one.max_absolute:.3g}"
+            )
+        elif whole and (one.agreement or 0.0) > (1.0 if output.agreement is None else output.agreement) + SHARE:
+            yield f"output {output.name!r} has {output.difference}, and its loader reports fewer"
 
 
 def _ran_from_copy(found: Reported) -> bool:

@@ -26,6 +26,7 @@ from bundler.model.codec import parse_json
 from bundler.model.errors import DeviceMissingError
 from bundler.model.proof import VariantProof
 from bundler.model.runtime import SOLE, RuntimeComponent, RuntimeVariant
+from bundler.providers.wasm import PROVIDER as WASM
 from bundler.verification.streams import INDEX
 
 TIME_LIMIT: Final = 1800.0
@@ -134,11 +135,13 @@ def _bring(package: OpenPackage, report: PageReport, compare: Compare, folder: P
     def find_golden(each: RuntimeComponent) -> Path:
         return _join_golden(payload / each.golden, folder / each.golden) / INDEX
 
-    return Brought(folder=folder, wanted=wanted, compare=compare, find_golden=find_golden, rounding=ROUNDING)
+    return Brought(folder=folder, wanted=wanted, compare=compare, find_golden=find_golden, rounding=_rounding)
 
 
-ROUNDING: Final = 1e-3
-"""By how much two calls in one page may differ, as a share of the largest value: `_proof/calls.js` says why."""
+def _rounding(variant: RuntimeVariant) -> float:
+    """By how much two calls in one page may differ, as a share of the largest value: `_proof/calls.js` says why."""
+    return 1e-5 if {entry.name for entry in variant.providers} == {WASM.runtime_name} else 1e-3
+
 
 _PART: Final = re.compile(r"(.+)\.\d{3}")
 

@@ -143,7 +143,7 @@ RUN = "    const results = await (session.handler?.run ? session.handler : sessi
 BENT = """\
     for (const { data } of Object.values(results)) {
       data.forEach((value, at) => {
-        data[at] = value * 1.00002;
+        data[at] = value * 1.0005;
       });
     }
 """
