@@ -24,9 +24,6 @@ from bundler.verification.streams import INDEX
 MAX_BYTES: Final = 4 << 20
 """Bytes of outputs, of each component and variant, that are brought back; the first sample is, whatever its size."""
 
-COPY: Final = "-copy"
-"""The end of the folder for the outputs of the device's own copy of a model."""
-
 SHARE: Final = 1e-3
 """By how much an error that a loader reports may be smaller than ours: loaders add and round in another order."""
 
@@ -42,13 +39,16 @@ def count_brought(recorded: Recorded) -> int:
     return count
 
 
-def list_wanted(config: RuntimeConfig, recorded: Mapping[str, Recorded]) -> dict[str, dict[str, dict[str, Any]]]:
-    """What a program is asked for, by component and variant: the `folder` for the outputs, with an index in the form
-    of the golden set's, and of how many `samples`. No name of a model names a file.
+def list_wanted(
+    config: RuntimeConfig, recorded: Mapping[str, Recorded], count: Callable[[Recorded], int] = count_brought
+) -> dict[str, dict[str, dict[str, Any]]]:
+    """What a program is asked for, by component and variant: the `folder` for the outputs, and that for those of the
+    device's own `copy` of the model, each with an index in the form of the golden set's, and of how many `samples`. No
+    name of a model names a file.
     """
     wanted: dict[str, dict[str, dict[str, Any]]] = {}
     for place, (component, variant) in enumerate(config.pairs):
-        task = {"folder": str(place), "samples": count_brought(recorded[component.name])}
+        task = {"folder": str(place), "copy": f"{place}-copy", "samples": count(recorded[component.name])}
         wanted.setdefault(component.name, {})[variant.name] = task
     return wanted
 
@@ -98,7 +98,7 @@ class Brought:
         golden = self.find_golden(component)
         if record_folder(golden.parent).digest != component.golden_digest:
             raise ValueError("the golden set is not the one that runtime.json names")
-        folders = (task["folder"], *((f"{task['folder']}{COPY}",) if copied else ()))
+        folders = (task["folder"], task["copy"]) if copied else (task["folder"],)
         found = [self.compare(golden, find_inside(self.folder, f"{folder}/{INDEX}")) for folder in folders]
         fewest = min(comparison.samples for comparison in found)
         return Comparison(samples=fewest, outputs=tuple(map(_take_worse, *(each.outputs for each in found))))

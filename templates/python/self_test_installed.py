@@ -7,7 +7,8 @@ pip copies files, uv makes hard or symbolic links, and an image or an administra
 not write to. The runtime refuses some files that are links. COPY is a folder with a copy of the package, or empty: then
 the package is copied. COMPONENTS is JSON: by name, the class of each component, the names of its inputs and outputs in
 Python by their ONNX names, the digest of its model, its golden set, and its state. The outputs of the self-test are
-written below the folder OUTPUTS, as WANTED says (JSON): by component and variant, the `folder` and how many `samples`.
+written below the folder OUTPUTS, as WANTED says (JSON): by component and variant, the `folder`, that for
+the device's own `copy` of the model, and how many `samples`.
 
 Prints the report of `self-test ARGUMENT…`; each variant that passed gets `calls`: why its class answers otherwise than
 the model that the self-test ran (nothing: it does not), and `installations`: how its files lay, and why it did not open
@@ -34,8 +35,6 @@ from pathlib import Path
 from typing import Any
 
 READ_ONLY = 0o555
-COPY = "-copy"
-"""The end of the folder for the outputs of the device's own copy of a model."""
 MOST_STEPS = 8
 """Of a stream, that are called."""
 
@@ -72,7 +71,7 @@ def keep_outputs(package: str, folder: Path, wanted: dict[str, Any]) -> Iterator
         if task is None:
             return
         run = model._run  # noqa: SLF001
-        place = task["folder"] + (COPY if report.device_copy else "")
+        place = task["copy" if report.device_copy else "folder"]
         samples = kept.setdefault(place, [])
 
         def call(values: Any) -> Any:

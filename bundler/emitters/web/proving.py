@@ -15,10 +15,10 @@ from bundler.devices.browser.kind import ADAPTER
 from bundler.devices.browser.process import Adapter, guess_adapter
 from bundler.devices.contract import Command, Device, Facts, Need, Outcome
 from bundler.devices.registry import open_device
-from bundler.emitters.brought import Brought, describe_comparison
+from bundler.emitters.brought import Brought, describe_comparison, list_wanted
 from bundler.emitters.contract import Compare, ProofRequest
 from bundler.emitters.proofs import leave_unproven, make_opening, make_unproven
-from bundler.emitters.reports import UNREADABLE, Reported, read_outcome
+from bundler.emitters.reports import UNREADABLE, Recorded, Reported, read_outcome
 from bundler.emitters.web.package import CONFIG, OpenPackage, open_package
 from bundler.emitters.web.pages import put_pages
 from bundler.execution.temporary import temporary_folder
@@ -122,20 +122,22 @@ MOST_BYTES: Final = 32_000_000
 
 def _bring(package: OpenPackage, report: PageReport, compare: Compare, folder: Path) -> Brought:
     """The outputs of each variant's first sample, as files."""
-    wanted: dict[str, dict[str, dict[str, Any]]] = {}
-    for place, (component, variant) in enumerate(package.config.pairs):
-        first = package.recorded[component.name].output_bytes[:1]
-        count = 1 if first and first[0] <= MOST_BYTES else 0
-        wanted.setdefault(component.name, {})[variant.name] = {"folder": str(place), "samples": count}
-        outputs = report.outputs.get((component.name, variant.name), {})
+    wanted = list_wanted(package.config, package.recorded, _count_brought)
+    for component, variant in list_pairs(package):
+        outputs = report.outputs.get((component, variant), {})
         with contextlib.suppress(OSError, RecursionError, *UNREADABLE):  # they are missing then, and the variant fails
-            _write_outputs(folder / str(place), outputs)
+            _write_outputs(folder / wanted[component][variant]["folder"], outputs)
     payload = (package.root / CONFIG).parent
 
     def find_golden(each: RuntimeComponent) -> Path:
         return _join_golden(payload / each.golden, folder / each.golden) / INDEX
 
     return Brought(folder=folder, wanted=wanted, compare=compare, find_golden=find_golden, rounding=_rounding)
+
+
+def _count_brought(recorded: Recorded) -> int:
+    """The first sample, where one message holds its outputs."""
+    return sum(size <= MOST_BYTES for size in recorded.output_bytes[:1])
 
 
 def _rounding(variant: RuntimeVariant) -> float:

@@ -47,7 +47,7 @@ def judge(
 ) -> Reported:
     recorded = Recorded(samples=len(sizes), references={"y": KNOWN}, output_bytes=sizes)
     component = write_golden(tmp_path)
-    wanted = {SOLE: {"cpu": {"folder": "0", "samples": count_brought(recorded)}}}
+    wanted = {SOLE: {"cpu": {"folder": "0", "copy": "0-copy", "samples": count_brought(recorded)}}}
     (tmp_path / "0").mkdir()
     (tmp_path / "0" / "index.json").touch()
     brought = Brought(folder=tmp_path, wanted=wanted, compare=lambda *_: ours, find_golden=find_in(tmp_path))
@@ -126,7 +126,7 @@ def test_outputs_that_are_missing_few_or_unreadable_are_failures(tmp_path: Path)
         raise StageError("the golden set in 0 cannot be read")
 
     recorded = Recorded(samples=2, references={"y": KNOWN}, output_bytes=(4, 4))
-    wanted = {SOLE: {"cpu": {"folder": "0", "samples": 2}}}
+    wanted = {SOLE: {"cpu": {"folder": "0", "copy": "0-copy", "samples": 2}}}
     good = Reported(passed=True, reason="", comparison=compared(0.0))
     component = write_golden(tmp_path)
     brought = Brought(folder=tmp_path, wanted=wanted, compare=refuse, find_golden=find_in(tmp_path))
@@ -143,7 +143,7 @@ def test_outputs_that_are_missing_few_or_unreadable_are_failures(tmp_path: Path)
 
 @pytest.mark.parametrize("passed", [None, False])
 def test_a_report_that_calls_nothing_good_needs_no_outputs(tmp_path: Path, passed: bool | None) -> None:  # noqa: FBT001
-    wanted = {SOLE: {"cpu": {"folder": "0", "samples": 2}}}
+    wanted = {SOLE: {"cpu": {"folder": "0", "copy": "0-copy", "samples": 2}}}
     brought = Brought(folder=tmp_path, wanted=wanted, compare=lambda *_: compared(0.0), find_golden=find_in(tmp_path))
     found = Reported(passed=passed, reason="no driver")
     assert brought.judge(found, COMPONENT, VARIANT, Recorded(samples=2)) is found
@@ -154,7 +154,7 @@ def test_another_golden_set_than_runtime_json_names_is_not_compared_with(tmp_pat
     (tmp_path / "golden" / "index.json").write_text("{ }")
     brought = Brought(
         folder=tmp_path,
-        wanted={SOLE: {"cpu": {"folder": "0", "samples": 2}}},
+        wanted={SOLE: {"cpu": {"folder": "0", "copy": "0-copy", "samples": 2}}},
         compare=lambda *_: compared(0.0),
         find_golden=find_in(tmp_path),
     )
@@ -184,7 +184,7 @@ def test_a_copy_that_ran_has_its_outputs_compared_too_and_the_worse_count(tmp_pa
     errors = {"0": 1e-6, "0-copy": 5e-5}
     brought = Brought(
         folder=tmp_path,
-        wanted={SOLE: {"cpu": {"folder": "0", "samples": 2}}},
+        wanted={SOLE: {"cpu": {"folder": "0", "copy": "0-copy", "samples": 2}}},
         compare=lambda _, outputs: compared(errors[outputs.parent.name]),
         find_golden=find_in(tmp_path),
     )
