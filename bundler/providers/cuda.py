@@ -51,8 +51,11 @@ def for_each_system(rule: NeedRule, *libraries: str) -> tuple[NeedRule, NeedRule
 
 
 def _cuda_13(package: str, *more: str, runtimes: str, source: str) -> NeedRule:
-    """CUDA 13, whose runtime pip knows as `package`; `more` are libraries beyond those of every such runtime."""
-    libraries = ("libcudart.so.13", "libcublas.so.13", "libcublasLt.so.13", "libcurand.so.10", "libnvrtc.so.13")
+    """CUDA 13, whose runtime pip knows as `package`; `more` are libraries beyond those of every such runtime.
+
+    A library stands after those that it needs: loaders load them in this order.
+    """
+    libraries = ("libcudart.so.13", "libcublasLt.so.13", "libcublas.so.13", "libcurand.so.10", "libnvrtc.so.13")
     return NeedRule(
         what="CUDA",
         version="13",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import importlib
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -98,6 +99,25 @@ def test_the_report_says_what_the_variant_that_does_not_run_lacks(needy: ModuleT
     with pytest.warns(needy.FallbackWarning, match=r"not found here: Fancy driver 3 \(libno-such-thing\.so\.3\)"):
         model = needy.Model()
     assert model.report.variant != "fancy"
+
+
+def test_what_pip_installed_is_loaded_from_its_folder(cnn_request: EmitRequest, tmp_path: Path) -> None:
+    """As `pip install onnxruntime-gpu[cuda,cudnn]` does it: the system's linker does not look there."""
+    package = write_package(_with_needs(cnn_request), tmp_path)
+    installed = tmp_path / "site [1]" / "nvidia" / "cu13" / "lib"
+    installed.mkdir(parents=True)
+    shutil.copyfile(_find_loaded("libm"), installed / "libno-such-thing.so.3")
+    found = package.call("self-test", PYTHONPATH=str(tmp_path / "site [1]"))
+    assert found.returncode == 0, found.stderr
+    assert "not found here" not in found.stdout + found.stderr
+    missing = package.call("self-test")
+    assert "not found here: Fancy driver 3 (libno-such-thing.so.3)" in missing.stdout + missing.stderr
+
+
+def _find_loaded(name: str) -> Path:
+    """A library of this process, whose name begins with `name`."""
+    lines = Path("/proc/self/maps").read_text("utf-8").splitlines()
+    return next(Path(line.split()[-1]) for line in lines if f"/{name}." in line)
 
 
 def test_a_runtime_that_cannot_be_loaded_is_explained_by_what_the_device_lacks(
