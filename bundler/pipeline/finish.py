@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -33,7 +33,9 @@ from bundler.pipeline.requests import profile_overrides
 from bundler.pipeline.results import BuildSummary, FirstVisit, MetricResult, VerifiedRun
 from bundler.pipeline.workspace import Workspace
 from bundler.planning.data import CALIBRATED
+from bundler.planning.traits import explain_rounding, judge_rounding
 from bundler.providers.cpu import PROVIDER as CPU
+from bundler.providers.registry import find_provider
 from bundler.providers.wasm import PROVIDER as WASM
 from bundler.reporting.data import ComponentReport, ReportData
 from bundler.reporting.manifest import ManifestRequest, RecordedComponent, make_manifest, write_manifest
@@ -340,8 +342,12 @@ def _hint_after(failed: Sequence[VariantProof], parts: Sequence[BuiltPart]) -> s
             "the bundle did not run to its end, for the reason above; build it with --no-prove to examine it where "
             "that happened"
         )
-    names = {proof.component for proof in failed}
-    hints = dict.fromkeys(hint for part in parts if part.prepared.plan.name in names for hint in _list_remedies(part))
+    hints = dict.fromkeys(
+        hint
+        for part in parts
+        if (variants := {proof.variant for proof in failed if proof.component == part.prepared.plan.name})
+        for hint in (*_list_full_precision(part, variants), *_list_remedies(part, variants))
+    )
     return "; ".join((*hints, "the output folder was not changed"))
 
 
@@ -354,14 +360,26 @@ def _is_accelerated(part: BuiltPart, failed: Sequence[VariantProof]) -> bool:
     )
 
 
-def _list_remedies(part: BuiltPart) -> Iterator[str]:
-    """For outputs that differ in the bundle's own runtime. A quantised model rounds to the other side where kernels
-    differ in the last bit; on synthetic inputs, its outputs may vary no more than that.
+def _list_full_precision(part: BuiltPart, names: Collection[str]) -> Iterator[str]:
+    """How the variants of these names compute in the model's own precision, where a provider rounds to fewer bits."""
+    profile = part.prepared.profile
+    for variant in profile.variants:
+        first = variant.providers[0].name
+        exact = find_provider(first).numerics.exact
+        if variant.name in names and exact and judge_rounding(profile, variant) != "none":
+            prefix = f"--set variants.{variant.name}.providers.{first}.options"
+            options = " ".join(f"{prefix}.{key}={value}" for key, value in exact.items())
+            yield f"{variant.name} {explain_rounding(profile, variant)}: in full precision, and slower, {options}"
+
+
+def _list_remedies(part: BuiltPart, names: Collection[str]) -> Iterator[str]:
+    """For outputs that differ in the bundle's own runtime, of the variants of these names. A quantised model rounds to
+    the other side where kernels differ in the last bit; on synthetic inputs, its outputs may vary no more than that.
     """
     prepared, plan = part.prepared, part.prepared.plan
     if part.outcomes[plan.golden].read_facts(GoldenFacts).synthetic:
         yield "these inputs are synthetic, and outputs may vary little over them: give real ones with --samples PATH"
-    if any(step.options.get("level") == "extended" for step in plan.steps):
+    if any(step.options.get("level") == "extended" and step.variant in names for step in plan.steps):
         yield "compare with less optimisation: --set optimization.level=basic"
     if prepared.facts.quantized:
         yield "kernels for int8 round differently in each runtime: build the floating-point model instead"

@@ -92,14 +92,13 @@ _PACE: Final = frozenset({"session.force_spinning_stop", "session.intra_op_threa
 
 
 def session_to_compare(variant: Variant, opening: Opening) -> dict[str, Any]:
-    """The session that compares the shipped model: that of `session_of` without what belongs to the device's threads
-    alone (their number, if it is not one). Targets that differ in nothing else share the comparison.
+    """The session that compares the shipped model: that of `session_of` on one thread, as its reference was recorded,
+    and without what else belongs to the device's threads alone. So a build does not depend on how many processors the
+    machine has, and targets that differ in nothing else share the comparison; the bundle's own runtime is then verified
+    with its own threads.
     """
     session = session_of(variant, opening)
-    threads = session["session"].get("intra_op_num_threads", 1)
-    session["session"] = {
-        key: value for key, value in session["session"].items() if key != "intra_op_num_threads" or threads == 1
-    }
+    session["session"] = {**session["session"], "intra_op_num_threads": 1}
     config = {key: value for key, value in session.pop("session_config", {}).items() if key not in _PACE}
     disabled = session.pop("disabled_optimizers", [])
     return {

@@ -125,7 +125,7 @@ def _describe_layout(pair: tuple[Variant, Variant], facts: ModelFacts) -> Note |
     options = ", ".join(f"{key}={value}" for key, value in known.uneven_options.items())
     return Note(
         text=f"variant {after.name}: {options}, because {known.title} computed {facts.uneven_convolutions} "
-        "convolutions of this kind wrong in its default memory layout, on a software adapter"
+        "convolutions of this kind wrong in its default memory layout where it was measured"
     )
 
 

@@ -215,6 +215,7 @@ PROVIDER = ProviderKnowledge(
         precisions=("mixed-fp16", "fp16", "bf16", "fp16-weights", "bf16-weights", *LOW_BIT_WEIGHTS),
         tries=("mixed-fp16", "weights-4bit"),
         rounds=_rounds,
+        exact={"use_tf32": "0"},
         tf32=True,
     ),
     presence=Presence(

@@ -260,7 +260,8 @@ class Numerics:
     `precisions` are the precision methods whose models it runs, and `methods` those made for it alone; `tries` are
     those that an automatic choice tries, in this order, because they may be faster than the original model. `rounds`
     gives the precision in which it computes floating-point models under given options; with `tf32` that is TF32, which
-    NVIDIA's GPUs have from compute capability 8.0. `half_feature` is the device feature required for FP16, where not
+    NVIDIA's GPUs have from compute capability 8.0. `exact` are the options with which it computes in the model's own
+    precision, where it has such. `half_feature` is the device feature required for FP16, where not
     all devices have it. `wants_integers` says why the device of given options cannot compute in floating point, so that
     it requires quantised models; empty where it can.
     """
@@ -270,6 +271,7 @@ class Numerics:
     tries: tuple[str, ...] = ()
     rounds: Callable[[Mapping[str, str]], Rounding] | None = None
     tf32: bool = False
+    exact: Mapping[str, str] = field(default_factory=dict)
     half_feature: str = ""
     wants_integers: Callable[[Mapping[str, str]], str] | None = None
 

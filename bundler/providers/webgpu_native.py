@@ -18,6 +18,7 @@ from bundler.providers.knowledge import (
     ProviderKnowledge,
 )
 from bundler.providers.rules import ADDRESS, choice, flag, is_set, text, whole
+from bundler.providers.webgpu import UNEVEN_OPTIONS
 
 _MODES = ("disabled", "lazyRelease", "simple", "bucket")
 _UNKNOWN = "its library names it, but its values are not documented"
@@ -91,6 +92,7 @@ PROVIDER = ProviderKnowledge(
         check=_check,
     ),
     validation_provider="cpu",
+    uneven_options=UNEVEN_OPTIONS,
     numerics=Numerics(
         # As in browsers: FP16 may overflow on a GPU where it does not on a CPU, so the method that searches is tried.
         precisions=("mixed-fp16", "fp16", "weights-4bit", "weights-4bit-gptq"),

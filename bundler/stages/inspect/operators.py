@@ -166,8 +166,8 @@ def is_quantized(operators: Mapping[str, int]) -> bool:
 
 
 def count_uneven_convolutions(model: ModelProto) -> int:
-    """Convolutions without groups from a multiple of 3 input channels, more than 3 and not a multiple of 4, to a
-    multiple of 4, as far as their weights show it.
+    """Convolutions without groups, with kernels of more than one element, from a multiple of 3 input channels, more
+    than 3 and not a multiple of 4, to a multiple of 4, as far as their weights show it.
     """
     weights = {tensor.name: tensor.dims for graph in iterate_graphs(model) for tensor in graph.initializer}
     weights |= {
@@ -181,8 +181,9 @@ def count_uneven_convolutions(model: ModelProto) -> int:
     weights |= {output: weights[given] for given, output in passed_on if given in weights}
     convolutions = (node for node in iterate_nodes(model) if node.op_type == "Conv" and len(node.input) > 1)
     ungrouped = (node for node in convolutions if all(item.i == 1 for item in node.attribute if item.name == "group"))
-    return sum(_is_uneven(*weights.get(node.input[1], ())[:2]) for node in ungrouped)
+    return sum(_is_uneven(*weights.get(node.input[1], ())) for node in ungrouped)
 
 
-def _is_uneven(outputs: int = 0, inputs: int = 0) -> bool:
-    return inputs > 3 and inputs % 3 == 0 and inputs % 4 != 0 and outputs % 4 == 0  # noqa: PLR2004 - as documented
+def _is_uneven(outputs: int = 0, inputs: int = 0, *kernel: int) -> bool:
+    channels = inputs > 3 and inputs % 3 == 0 and inputs % 4 != 0 and outputs % 4 == 0  # noqa: PLR2004 - as documented
+    return channels and set(kernel) != {1}

@@ -11,6 +11,7 @@ import pytest
 from bundler.emitters.proofs import make_unproven
 from bundler.model.results import Comparison, OutputComparison
 from bundler.pipeline.finish import _hint_after
+from bundler.profiles.resolve import resolve_target
 
 UNOPENED = make_unproven("model", "cpu", "the runtime could not open it", passed=False)
 DIFFERING = replace(UNOPENED, comparison=Comparison(samples=1, outputs=(OutputComparison.__new__(OutputComparison),)))
@@ -20,10 +21,11 @@ def part(
     *, level: str = "extended", synthetic: bool = False, quantized: bool = False, doubles: tuple[str, ...] = ()
 ) -> Any:
     """A built component, as far as the advice looks at it."""
-    steps = (SimpleNamespace(options={"level": level}),)
+    steps = (SimpleNamespace(options={"level": level}, variant="cpu"),)
+    profile = resolve_target("h200")
     variants = [SimpleNamespace(name=name, providers=(SimpleNamespace(name=name),)) for name in ("cpu", "webgpu")]
     plan = SimpleNamespace(name="model", golden="golden", steps=steps, variants=variants)
-    prepared = SimpleNamespace(plan=plan, facts=SimpleNamespace(quantized=quantized, doubles=doubles))
+    prepared = SimpleNamespace(plan=plan, profile=profile, facts=SimpleNamespace(quantized=quantized, doubles=doubles))
     golden = SimpleNamespace(read_facts=lambda _: SimpleNamespace(synthetic=synthetic))
     return SimpleNamespace(prepared=prepared, outcomes={"golden": golden})
 
@@ -43,6 +45,13 @@ def test_float64_is_named_where_an_accelerator_could_not_open_the_model() -> Non
 def test_less_optimisation_is_advised_for_outputs_that_differ() -> None:
     assert "--set optimization.level=basic" in _hint_after((DIFFERING,), (part(),))
     assert "--no-prove" in _hint_after((DIFFERING, UNOPENED), (part(),))
+
+
+def test_full_precision_is_advised_where_the_provider_may_compute_in_tf32() -> None:
+    hint = _hint_after((replace(DIFFERING, variant="cuda"),), (part(),))
+    assert "--set variants.cuda.providers.cuda.options.use_tf32=0" in hint
+    assert "optimization.level" not in hint, "the variant that differs was optimised at another level"
+    assert "use_tf32" not in _hint_after((DIFFERING,), (part(),))
 
 
 def test_less_optimisation_is_not_advised_where_it_was_built_so() -> None:

@@ -11,8 +11,8 @@ from bundler.stages.inspect.operators import count_uneven_convolutions
 from tests.support import models
 
 
-def convolution(inputs: int, outputs: int, *, group: int = 1, constant: bool = False) -> ModelProto:
-    weight = numpy_helper.from_array(np.zeros((outputs, inputs // group, 3, 3), np.float32), "w")
+def convolution(inputs: int, outputs: int, *, group: int = 1, constant: bool = False, kernel: int = 3) -> ModelProto:
+    weight = numpy_helper.from_array(np.zeros((outputs, inputs // group, kernel, kernel), np.float32), "w")
     nodes = [helper.make_node("Conv", ["x", "w"], ["y"], group=group)]
     if constant:
         nodes.insert(0, helper.make_node("Constant", [], ["w"], value=weight))
@@ -38,6 +38,11 @@ def test_weights_that_are_dequantised_are_followed() -> None:
 
 def test_convolutions_in_groups_are_right() -> None:
     assert count_uneven_convolutions(convolution(12, 16, group=2)) == 0
+
+
+def test_convolutions_of_single_elements_are_right() -> None:
+    assert count_uneven_convolutions(convolution(6, 16, kernel=1)) == 0
+    assert count_uneven_convolutions(convolution(6, 16, kernel=2)) == 1
 
 
 def test_values_of_float64_are_found_by_name() -> None:
