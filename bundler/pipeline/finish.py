@@ -42,6 +42,7 @@ from bundler.reporting.manifest import ManifestRequest, RecordedComponent, make_
 from bundler.reporting.notices import NOTICES_NAME, render_notices
 from bundler.reporting.report import write_report as write_report_files
 from bundler.reporting.sbom import SBOM_NAME, render_sbom
+from bundler.stages.convert_float.spec import SPEC as CONVERT_FLOAT
 from bundler.stages.measure_metric.spec import Facts as MetricFacts
 from bundler.stages.record_golden.spec import Facts as GoldenFacts
 from bundler.verification.proof import combine_proofs, unjudged_of
@@ -346,7 +347,7 @@ def _hint_after(failed: Sequence[VariantProof], parts: Sequence[BuiltPart]) -> s
         hint
         for part in parts
         if (variants := {proof.variant for proof in failed if proof.component == part.prepared.plan.name})
-        for hint in (*_list_full_precision(part, variants), *_list_remedies(part, variants))
+        for hint in (*_list_wider_precisions(part, variants), *_list_remedies(part, variants))
     )
     return "; ".join((*hints, "the output folder was not changed"))
 
@@ -360,16 +361,26 @@ def _is_accelerated(part: BuiltPart, failed: Sequence[VariantProof]) -> bool:
     )
 
 
-def _list_full_precision(part: BuiltPart, names: Collection[str]) -> Iterator[str]:
-    """How the variants of these names compute in the model's own precision, where a provider rounds to fewer bits."""
+def _list_wider_precisions(part: BuiltPart, names: Collection[str]) -> Iterator[str]:
+    """How the variants of these names compute in more bits, where they round to fewer than the original model."""
     profile = part.prepared.profile
+    converted = {step.variant: step for step in part.prepared.plan.steps if step.stage == CONVERT_FLOAT.name}
     for variant in profile.variants:
-        first = variant.providers[0].name
+        name, first = variant.name, variant.providers[0].name
         exact = find_provider(first).numerics.exact
-        if variant.name in names and exact and judge_rounding(profile, variant) != "none":
-            prefix = f"--set variants.{variant.name}.providers.{first}.options"
+        if name not in names:
+            continue
+        if name in converted:
+            search = "" if converted[name].options.get("search") else f"{_SEARCH.format(name)}, or "
+            yield f"{name} is in half precision, whose sums overflow on some devices: {search}{_NONE.format(name)}"
+        elif exact and judge_rounding(profile, variant) != "none":
+            prefix = f"--set variants.{name}.providers.{first}.options"
             options = " ".join(f"{prefix}.{key}={value}" for key, value in exact.items())
-            yield f"{variant.name} {explain_rounding(profile, variant)}: in full precision, and slower, {options}"
+            yield f"{name} {explain_rounding(profile, variant)}: in full precision, and slower, {options}"
+
+
+_NONE = "--set variants.{}.precision=none"
+_SEARCH = "--set variants.{}.precision=mixed-fp16 --calibration PATH keeps nodes that overflow in 32 bits"
 
 
 def _list_remedies(part: BuiltPart, names: Collection[str]) -> Iterator[str]:

@@ -3,7 +3,8 @@
 ONNX Runtime's CPU runs most half-precision operators in 32 bits and removes the casts between them: an overflow on a
 GPU does not occur there. So this model rounds every value to 16 bits where the device would store it. Each rounding has
 a switch that is an input, so that one session serves a whole search. Operators are assumed to compute in 32 bits and to
-round their results, as GPUs accumulate; an overflow inside an operator is not detected.
+round their results, as GPUs accumulate. An overflow inside an operator is not emulated; where it was seen on a GPU, in
+the sum of a mean, `Search` looks for it.
 """
 
 from __future__ import annotations

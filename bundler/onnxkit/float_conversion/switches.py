@@ -39,7 +39,8 @@ class Edge(NamedTuple):
 @dataclass(slots=True)
 class Wiring:
     """`nodes` may be converted, in the model's order; `blocked` never are. `made` and `read` are the float values that
-    each node computes, and those other than weights that it reads; `makers` is the inverse of `made`. `outputs` are the
+    each node computes, and those other than weights that it reads; `makers` is the inverse of `made`. `averages` are
+    what each `ReduceMean` that may be converted reads and computes. `outputs` are the
     values of the model's outputs, `switches` the inputs that select whether an edge is rounded.
     """
 
@@ -50,6 +51,7 @@ class Wiring:
     makers: dict[str, str] = field(default_factory=dict)
     weights: dict[str, list[str]] = field(default_factory=dict)
     """The readers of each weight."""
+    averages: dict[str, tuple[str, str]] = field(default_factory=dict)
     outputs: dict[str, str] = field(default_factory=dict)
     switches: dict[Edge, str] = field(default_factory=dict)
 
@@ -105,6 +107,8 @@ class _Builder:
             self.wiring.blocked.add(node.name)
         elif not captured and not any(True for _ in subgraphs(node)):
             self.wiring.nodes.append(node.name)
+            if node.op_type == "ReduceMean":
+                self.wiring.averages[node.name] = node.input[0], node.output[0]
         self.wiring.made[node.name] = made
         self.wiring.makers.update(dict.fromkeys(made, node.name))
         self.wiring.read[node.name] = sorted((read | captured) - self.wiring.weights.keys())

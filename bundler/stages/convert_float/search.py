@@ -1,14 +1,15 @@
 """Find the fewest nodes that must stay in 32 bits, in a bounded number of rounds.
 
-A round emulates the outputs of every sample with one set of kept nodes. Nodes whose results are out of range are kept
-first. Then each node's own share of the error is measured once, all others are ranked by it, and the first one, two,
-four, … of that order are kept until the gate holds. Bisection then finds how many are needed, and the remaining rounds
-try to drop whole ranges of that list.
+A round emulates the outputs of every sample with one set of kept nodes. Means whose sum is out of range are always
+kept: CUDA's `ReduceMean` stores the sum in half precision (onnxruntime-gpu 1.31.1, on an H200). Then nodes whose
+results are out of range are kept. Then each node's own share of the error is measured once, all others are ranked by
+it, and the first one, two, four, … of that order are kept until the gate holds. Bisection then finds how many are
+needed, and the remaining rounds try to drop whole ranges of that list.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -37,7 +38,7 @@ Say = Callable[[int, str], None]
 @dataclass(slots=True)
 class Found:
     """The result of a search: the nodes to `keep`, those among them that `overflow`, the figures of `first` (no node
-    kept) and `last` (all of `keep`).
+    kept but means whose sums overflow) and `last` (all of `keep`).
     """
 
     keep: list[str]
@@ -64,9 +65,10 @@ class Search:
 
     def find(self) -> Found:
         """The nodes to keep. Raises `StageError` when the model fails on a sample."""
-        first = self.judge(())
+        summed = self.find_summed()
+        first = self.judge(summed)
         if first.holds():
-            return Found([], [], first, first, self.rounds, len(self.indices))
+            return Found(summed, summed, first, first, self.rounds, len(self.indices))
         overflow = self.find_overflow()
         pinned = [name for name in self.emulator.wiring.nodes if name in overflow]
         last = self.judge(pinned) if pinned else first
@@ -96,9 +98,23 @@ class Search:
             self._references[index] = outputs
         return outputs
 
+    def find_summed(self) -> list[str]:
+        """The means whose sum does not fit in 16 bits, in the model's order."""
+        averages, limit = self.emulator.wiring.averages, GREATEST[self.emulator.conversion.kind]
+        wanted = dict.fromkeys(name for pair in averages.values() for name in pair)
+        sizes, means = dict.fromkeys(wanted, 0), dict.fromkeys(wanted, 0.0)
+        for inputs, names in self._chunks([name for name in wanted if name in self.emulator.wiring.makers]):
+            for name, value in {**inputs, **self._fetch(inputs, None, names)}.items():
+                if name in wanted and isinstance(value, np.ndarray):
+                    finite = np.abs(value[np.isfinite(value)]).astype(np.float64)
+                    sizes[name] = max(sizes[name], value.size)
+                    means[name] = max(means[name], float(finite.max(initial=0.0)))
+        found = {node for node, (read, made) in averages.items() if means[made] * sizes[read] > limit * sizes[made]}
+        return [name for name in self.emulator.wiring.nodes if name in found]
+
     def find_overflow(self) -> set[str]:
-        """Nodes whose results do not fit in 16 bits, and those that read them."""
-        found: set[str] = set()
+        """Nodes whose results do not fit in 16 bits, and those that read them; means whose sum does not."""
+        found = set(self.find_summed())
         makers, readers = self.emulator.wiring.makers, self.emulator.wiring.readers()
         for _ in range(_OVERFLOW_PASSES):
             # A value that no reader rounds any more is in 32 bits already.
@@ -113,7 +129,7 @@ class Search:
     def _find_out_of_range(self, kept: set[str]) -> set[str]:
         limit = GREATEST[self.emulator.conversion.kind]
         found: set[str] = set()
-        for inputs, names in self._chunks():
+        for inputs, names in self._chunks(self.emulator.wiring.makers):
             for name, value in self._fetch(inputs, kept, names).items():
                 if isinstance(value, np.ndarray) and bool((np.isfinite(value) & (np.abs(value) > limit)).any()):
                     found.add(name)
@@ -124,13 +140,13 @@ class Search:
         self._sizes.update({name: value.nbytes for name, value in values.items() if isinstance(value, np.ndarray)})
         return values
 
-    def _chunks(self) -> Iterator[tuple[Mapping[str, Value], list[str]]]:
-        """Every sample with all inner values, in chunks that fit into memory."""
+    def _chunks(self, wanted: Iterable[str]) -> Iterator[tuple[Mapping[str, Value], list[str]]]:
+        """Every sample with these inner values, in chunks that fit into memory."""
         for index in self.indices:
             inputs = self.golden.sample(index).inputs
             chunk: list[str] = []
             room = _MAX_FETCHED_BYTES
-            for name in self.emulator.wiring.makers:
+            for name in wanted:
                 size = self._sizes.get(name, _ASSUMED_BYTES)
                 if chunk and size > room:
                     yield inputs, chunk
@@ -143,7 +159,7 @@ class Search:
     def rank(self, kept: Sequence[str]) -> list[str]:
         """All nodes, the one that contributes most error first."""
         noise: dict[str, list[float]] = {name: [0.0, 0.0] for name in self.emulator.wiring.makers}
-        for inputs, names in self._chunks():
+        for inputs, names in self._chunks(self.emulator.wiring.makers):
             exact, rough = (self._fetch(inputs, choice, names) for choice in (None, kept))
             for name in names:
                 _add_noise(noise[name], exact[name], rough[name])

@@ -18,10 +18,16 @@ DIFFERING = replace(UNOPENED, comparison=Comparison(samples=1, outputs=(OutputCo
 
 
 def part(
-    *, level: str = "extended", synthetic: bool = False, quantized: bool = False, doubles: tuple[str, ...] = ()
+    *,
+    level: str = "extended",
+    synthetic: bool = False,
+    quantized: bool = False,
+    doubles: tuple[str, ...] = (),
+    half: dict[str, Any] | None = None,
 ) -> Any:
     """A built component, as far as the advice looks at it."""
-    steps = (SimpleNamespace(options={"level": level}, variant="cpu"),)
+    steps = [SimpleNamespace(stage="optimize", options={"level": level}, variant="cpu")]
+    steps += [SimpleNamespace(stage="convert_float", options=half, variant="cuda")] if half is not None else []
     profile = resolve_target("h200")
     variants = [SimpleNamespace(name=name, providers=(SimpleNamespace(name=name),)) for name in ("cpu", "webgpu")]
     plan = SimpleNamespace(name="model", golden="golden", steps=steps, variants=variants)
@@ -52,6 +58,14 @@ def test_full_precision_is_advised_where_the_provider_may_compute_in_tf32() -> N
     assert "--set variants.cuda.providers.cuda.options.use_tf32=0" in hint
     assert "optimization.level" not in hint, "the variant that differs was optimised at another level"
     assert "use_tf32" not in _hint_after((DIFFERING,), (part(),))
+
+
+@pytest.mark.parametrize(("half", "searched"), [({}, True), ({"search": True}, False)])
+def test_single_precision_is_advised_for_a_model_in_half_precision(half: dict[str, Any], *, searched: bool) -> None:
+    hint = _hint_after((replace(DIFFERING, variant="cuda"),), (part(half=half),))
+    assert "--set variants.cuda.precision=none" in hint
+    assert ("--set variants.cuda.precision=mixed-fp16 --calibration PATH" in hint) is searched
+    assert "use_tf32" not in hint
 
 
 def test_less_optimisation_is_not_advised_where_it_was_built_so() -> None:

@@ -222,6 +222,30 @@ def test_the_search_keeps_what_overflows_and_no_more(tmp_path: Path) -> None:
     np.testing.assert_allclose(run(tmp_path / "out" / "model.onnx", rows(4)), run(path, rows(4)), rtol=5e-3)
 
 
+def averaging() -> ModelProto:
+    """A mean of squares that fits in 16 bits, and whose sum does not."""
+    nodes = [
+        helper.make_node("Mul", ["x", "big"], ["up"], name="up"),
+        helper.make_node("Mul", ["up", "up"], ["square"], name="square"),
+        helper.make_node("ReduceMean", ["square"], ["mean"], name="mean", axes=[1], keepdims=1),
+        helper.make_node("ReduceMean", ["x"], ["small"], name="small", axes=[1], keepdims=1),
+        helper.make_node("Sqrt", ["mean"], ["root"], name="root"),
+        helper.make_node("Add", ["root", "small"], ["y"], name="add"),
+    ]
+    weights = (models.tensor("big", np.array([50], np.float32)),)
+    return models.make_model(nodes, [models.value("x", ["batch", 256])], [models.value("y", ["batch", 1])], weights)
+
+
+@pytest.mark.parametrize("search", [True, False])
+def test_a_mean_whose_sum_overflows_is_found_although_its_result_fits(tmp_path: Path, *, search: bool) -> None:
+    """CUDA's kernel stores the sum in 16 bits: the result is infinite there."""
+    path = models.save(averaging(), tmp_path)
+    samples = write_samples(tmp_path / "samples", path, [rows(256, seed=seed) for seed in range(2)])
+    result = convert(path, tmp_path / "out", samples, search=search, **({"gate": HALF} if search else {}))
+    assert result.facts["overflowing"] == ["mean"]
+    assert result.facts["kept"] == (["mean"] if search else [])
+
+
 def cancelling() -> ModelProto:
     """A network of which one part, a difference of nearly equal numbers, loses everything in 16 bits."""
     nodes = [
