@@ -73,8 +73,9 @@ PROVIDER = ProviderKnowledge(
     validation_provider="cpu",
     device_memory="gpu-buffer",
     # Measured with onnxruntime-web 1.30.0 on Chromium's software adapter: in NHWC, convolutions from 6, 9 or 15
-    # channels to 16 have errors as large as their values; from 3, 5 or 8, or from 9 to 15, they are right. A GPU was
-    # not tried.
+    # channels to 16 have errors as large as their values; from 3, 5 or 8, or from 9 to 15, they are right. In groups,
+    # those to 5, 6, 7, 9, 10 or 13 channels in each of 2, 4 or 8 groups have such errors; to 2, 3, 4, 8 or 12 channels
+    # a group, or to 6 or 7 in each of 3 groups, they are right. A GPU was not tried.
     uneven_options={"preferredLayout": "NCHW"},
     numerics=Numerics(
         half_feature="shader-f16",
