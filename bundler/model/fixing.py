@@ -83,12 +83,16 @@ def adopt_outputs(signature: Signature, inferred: Signature) -> Signature:
 def find_contradicted(
     signature: Signature, samples: Sequence[Mapping[str, tuple[int, ...]]]
 ) -> dict[str, tuple[Dimension, ...] | None]:
-    """Shapes of outputs, by name, whose declared ones are not those that the model gave: without the sizes that differ,
-    or None where the rank does. Converters declare `int64[1]` for a label of each row. `samples` have the shapes of
-    inputs and outputs, by name.
+    """Shapes of ports, by name, whose declared ones are not those that the model took or gave: without the sizes that
+    differ, or None where an output's rank does. Converters declare `int64[1]` for a label of each row, and give one
+    name to sizes of inputs that need not be equal. `samples` have the shapes of inputs and outputs, by name.
     """
     bound = [_bind_symbols(signature, shapes) for shapes in samples]
+    unequal = {name for sizes in bound for name, given in sizes.items() if len(given) > 1}
     found: dict[str, tuple[Dimension, ...] | None] = {}
+    for port in signature.inputs:
+        if unequal.intersection(port.type.shape or ()):
+            found[port.name] = tuple(None if size in unequal else size for size in port.type.shape or ())
     for port in signature.outputs:
         declared = port.type.shape
         pairs = zip(samples, bound, strict=True)
@@ -123,15 +127,24 @@ def _allowed(declared: Dimension, given: int, bound: Mapping[str, set[int]]) -> 
     return {given if declared is None else declared}
 
 
-def correct_outputs(signature: Signature, shapes: Mapping[str, tuple[Dimension, ...] | None]) -> Signature:
-    """`signature` with these shapes of outputs, by name."""
-    return replace(
-        signature,
+def correct_shapes(signature: Signature, shapes: Mapping[str, tuple[Dimension, ...] | None]) -> Signature:
+    """`signature` with these shapes of outputs, by name, and without the names of sizes that these of inputs lack."""
+    return Signature(
+        inputs=tuple(_drop_names(port, shapes.get(port.name)) for port in signature.inputs),
         outputs=tuple(
             replace(port, type=replace(port.type, shape=shapes[port.name])) if port.name in shapes else port
             for port in signature.outputs
         ),
     )
+
+
+def _drop_names(port: Port, true: tuple[Dimension, ...] | None) -> Port:
+    """An input keeps the sizes that are fixed in it."""
+    if true is None or port.type.shape is None:
+        return port
+    pairs = zip(port.type.shape, true, strict=True)
+    shape = tuple(None if isinstance(size, str) and known is None else size for size, known in pairs)
+    return replace(port, type=replace(port.type, shape=shape))
 
 
 def _adopt_port(port: Port, known: tuple[Dimension, ...] | None) -> Port:

@@ -16,6 +16,8 @@ _PASSING: Final = frozenset(
     | {"Clip", "Gather", "Expand"}
 )
 """Operators whose output holds the values of their first input (for a concatenation, of all inputs)."""
+_LIMITING: Final = frozenset({"Min", "Max"})
+"""Older exporters write a limit as two of these, each with a constant."""
 _ROUNDING: Final = frozenset({"QuantizeLinear", "DynamicQuantizeLinear"})
 _INTEGERS: Final = frozenset(
     {TensorProto.INT8, TensorProto.INT16, TensorProto.INT32, TensorProto.INT64}
@@ -61,10 +63,24 @@ def _is_rounded(name: str, producers: dict[str, NodeProto]) -> bool:
 
 def _rounds(node: NodeProto, producers: dict[str, NodeProto]) -> bool:
     """Whether the cast rounds the result of arithmetic on fractional numbers."""
-    source = producers.get(node.input[0])
+    source = _find_source(node, producers)
     if integer_attribute(node, "to") not in _INTEGERS or source is None:
         return False
     return source.op_type in _FRACTIONAL or (source.op_type in _ARITHMETIC and not _counts(source, producers))
+
+
+def _find_source(node: NodeProto, producers: dict[str, NodeProto]) -> NodeProto | None:
+    """What computes the cast's numbers, before they are limited (`clamp(0, 255)` of an image), moved or cut out."""
+    source, seen = producers.get(node.input[0]), {node.input[0]}
+    while source is not None and source.op_type in _PASSING | _LIMITING:
+        names = source.input if source.op_type in _LIMITING else source.input[:1]
+        known = (name for name in names if name in producers and producers[name].op_type != "Constant")
+        name = next(known, "")
+        if name in seen:
+            return None
+        seen.add(name)
+        source = producers.get(name)
+    return source
 
 
 def _counts(node: NodeProto, producers: dict[str, NodeProto]) -> bool:

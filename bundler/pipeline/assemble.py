@@ -11,7 +11,7 @@ from bundler.model.artifacts import FileRecord
 from bundler.model.codec import conforms, decode
 from bundler.model.errors import StageError
 from bundler.model.facts import ModelFacts
-from bundler.model.fixing import adopt_outputs, correct_outputs, fix_signature
+from bundler.model.fixing import adopt_outputs, correct_shapes, fix_signature
 from bundler.model.gates import resolve_gate
 from bundler.model.plan import MODEL, ORIGINAL, ComponentPlan, VariantPlan
 from bundler.model.reference import ReferenceFigures
@@ -109,13 +109,13 @@ def _preprocessing(outcomes: Mapping[str, StepOutcome]) -> Mapping[str, Any] | N
 
 def _fix_ports(facts: ModelFacts, plan: ComponentPlan, outcomes: Mapping[str, StepOutcome]) -> Signature:
     """The model's signature with the plan's sizes, and with those of its outputs that follow from them, or that the
-    golden set shows where the model declares others.
+    golden set shows where the model declares others, of inputs too.
     """
     fixed = fix_signature(facts.signature, plan.fixed_sizes)
     made = next((outcome for outcome in outcomes.values() if outcome.stage == FIX_DIMENSIONS.name), None)
     if made is not None:
         fixed = adopt_outputs(fixed, made.read_facts(FixedFacts).signature)
-    return correct_outputs(fixed, outcomes[plan.golden].read_facts(GoldenFacts).contradicted)
+    return correct_shapes(fixed, outcomes[plan.golden].read_facts(GoldenFacts).contradicted)
 
 
 def _name_folders(parts: Sequence[BuiltPart]) -> dict[Path, str]:

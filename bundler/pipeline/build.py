@@ -239,9 +239,12 @@ def check_gates(
         sources = find_error_sources(prepared, outcomes, verdict, lossy, workspace=workspace, reporter=reporter)
     compiled = verdict.judged in {variant.compiled for variant in prepared.plan.variants}
     if compiled and (lossy is None or all(other.judged != lossy.id for other in verdicts)):
-        sources = replace(sources, lines=(_DEVICE_LOSES, *sources.lines))
+        line = _COMPILED_WRONG if verdict.is_noise else _DEVICE_LOSES
+        sources = replace(sources, lines=(line, *sources.lines))
     broken = "your metric" if verdict.is_metric else "the accuracy gate"
     remedy = hint_for_loss(prepared, lossy, sources, verdict.setting) if lossy else _gate_hint(prepared, verdicts)
+    if _COMPILED_WRONG in sources.lines:
+        remedy = "build for a target without this variant, or choose another precision.method; no wider gate mends it"
     raise GateError(
         f"{prepared.title}: stage {verdict.judged} breaks {broken}",
         details=(*verdict.lines, *sources.lines),
@@ -250,6 +253,11 @@ def check_gates(
 
 
 _DEVICE_LOSES = "the model met the gate before it was compiled: the device's arithmetic adds to the loss"
+
+_COMPILED_WRONG = (
+    "the model met the gate before it was compiled; now errors are as large as the values: the compiler or the device "
+    "computes an operator wrong, or its numbers overflow"
+)
 
 
 def _is_seeded(verdict: Verdict, outcomes: Mapping[str, StepOutcome]) -> bool:

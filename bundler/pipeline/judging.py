@@ -8,6 +8,7 @@ import re
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Final
 
 from bundler.model.gates import GateFailure, check_gate, describe_failures
 from bundler.model.plan import ComponentPlan, Step
@@ -31,6 +32,10 @@ def _quote(name: str) -> str:
     return name if _BARE.fullmatch(name) else json.dumps(name)
 
 
+_NOISE_DB: Final = 3.0
+"""Half of the signal is noise."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
     """A step whose figures miss the gate, and a line for each thing that does; `failures` are those of a comparison, of
@@ -46,6 +51,12 @@ class Verdict:
     def is_metric(self) -> bool:
         """Whether the user's own metric says so."""
         return self.step.stage == METRIC_STAGE
+
+    @property
+    def is_noise(self) -> bool:
+        """Whether errors are about as large as an output's values: no rounding does that."""
+        worst = [item.worst for item in self.failures if item.figure == "sqnr_db" and item.worst is not None]
+        return any(ratio < _NOISE_DB for ratio in worst)
 
     @property
     def setting(self) -> str:

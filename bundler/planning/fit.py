@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fnmatch import fnmatchcase
+
 from bundler.model.errors import OpenSizesError, UsageError
 from bundler.model.facts import ModelFacts
 from bundler.model.free_dimensions import tensor_type, unnamed_labels
@@ -17,13 +19,36 @@ _CLASSICAL = "ai.onnx.ml."
 
 
 def check_operators(variant: Variant, facts: ModelFacts) -> None:
-    """Raise `UsageError` when a compiler would get operators of ai.onnx.ml alone: no accelerator has them."""
+    """Raise `UsageError` when a compiler would get operators of ai.onnx.ml alone, which no accelerator has, or when the
+    model has what the provider's builds of the runtime lack.
+    """
+    _check_builds(variant, facts)
     if is_compiled_here(variant) and all(name.startswith(_CLASSICAL) for name in facts.operators):
         title = find_provider(variant.providers[0].name).title
         raise UsageError(
             f"variant {variant.name} is compiled for {title}, which has no operator of ai.onnx.ml",
             details=(f"the model has only {', '.join(facts.operators)}",),
             hint="models of ai.onnx.ml run on the CPU alone: choose a target of the CPU (`bundler targets list`)",
+        )
+
+
+def _check_builds(variant: Variant, facts: ModelFacts) -> None:
+    known = find_provider(variant.providers[0].name)
+    lacks = known.graph.lacks
+    if lacks is None:
+        return
+    names = [name for name in facts.operators if any(fnmatchcase(name, pattern) for pattern in lacks.operators)]
+    ports = (*facts.signature.inputs, *facts.signature.outputs)
+    texts = [repr(port.name) for port in ports if lacks.strings and tensor_type(port.type).element_type == "str"]
+    details = (
+        *((f"the model has {', '.join(names)}",) if names else ()),
+        *((f"strings: {', '.join(texts)}",) if texts else ()),
+    )
+    if details:
+        raise UsageError(
+            f"variant {variant.name}: the builds of the runtime with {known.title} lack what this model requires",
+            details=details,
+            hint=lacks.instead,
         )
 
 

@@ -277,6 +277,17 @@ class Numerics:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Lacks:
+    """What the builds of the runtime with a provider cannot run on any of their providers: `operators` are patterns of
+    qualified names, and `strings` says that it is every tensor of strings, too. `instead` is what to use.
+    """
+
+    operators: tuple[str, ...]
+    strings: bool
+    instead: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class GraphRules:
     """Which graphs the provider supports.
 
@@ -286,9 +297,10 @@ class GraphRules:
     not support: they are disabled, here and on the device. `checker` gives, for given options, the checker that stage
     `check_placement` uses. `proofs` are the facts that prove success: `context` (EPContext
     nodes), `engine` (the engine's file), `nodes` (nodes assigned to it), `compatibility` (what the compiler wrote into
-    the model).
+    the model). `lacks` is what its builds of the runtime lack; None for nothing.
     """
 
+    lacks: Lacks | None = None
     free_sizes: tuple[SizeRule, ...] = ()
     ranges: tuple[str, ...] = ()
     takes_fusions: bool = False

@@ -15,7 +15,7 @@ from bundler.providers.knowledge import (
     ProviderKnowledge,
     SizeRule,
 )
-from bundler.providers.webgpu import GPU_BUILDS
+from bundler.providers.webgpu import GPU_BUILDS, GPU_BUILDS_LACK
 
 PROVIDER = ProviderKnowledge(
     name="webnn",
@@ -55,6 +55,7 @@ PROVIDER = ProviderKnowledge(
         tries=("mixed-fp16",),
     ),
     graph=GraphRules(
+        lacks=GPU_BUILDS_LACK,
         # Nodes whose sizes are not all known are refused one by one (source of the runtime), and the CPU runs them.
         free_sizes=(SizeRule(sizes="cpu"),),
     ),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -79,7 +80,8 @@ class StreamContext:
 class ComponentContext:
     """One model: `property` is its member in a bundle of several, `type` its class. `dimensions` are the parameters of
     the sizes that its inputs leave open; with `fixed` all sizes of its outputs are known. `fills` and `java_fills` are
-    statements of an example that fill `inputs`.
+    statements of an example that fill `inputs`. Inputs of text cannot be allocated: `makes` and `java_makes` are
+    expressions for each required input of such a model, empty for others.
     """
 
     name: str
@@ -97,6 +99,8 @@ class ComponentContext:
     preparation: PreparationContext | None
     fills: tuple[str, ...]
     java_fills: tuple[str, ...]
+    makes: tuple[str, ...]
+    java_makes: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -237,7 +241,41 @@ def _make_component(
         preparation=describe_preparation(component, [port.property for port in inputs], family),
         fills=_write_fills(signature, inputs, facts, java=False),
         java_fills=_write_fills(signature, inputs, facts, java=True),
+        makes=_write_makes(inputs, java=False),
+        java_makes=_write_makes(inputs, java=True),
     )
+
+
+def _write_makes(inputs: tuple[PortContext, ...], *, java: bool) -> tuple[str, ...]:
+    """One tensor for each input, with 1 for each size that is open. Java has no names of arguments, so that those of
+    optional inputs would have to be given, too.
+    """
+    required = [port for port in inputs if not port.optional]
+    if not any(port.element == "STRING" for port in required) or (java and len(required) < len(inputs)):
+        return ()
+    made = []
+    for port in required:
+        if port.sizes is None:
+            return ()
+        sizes = [int(size) if size.isdigit() else 1 for size in port.sizes]
+        made.append(
+            _make_in_java(port.element, sizes) if java else f"{port.property} = {_make_in_kotlin(port.element, sizes)}"
+        )
+    return tuple(made)
+
+
+def _make_in_kotlin(element: str, sizes: list[int]) -> str:
+    shape = "".join(f", {size}L" for size in sizes)
+    if element == "STRING":
+        return f'Tensor.strings(Array({math.prod(sizes)}) {{ "text" }}{shape})'
+    return f"Tensor.of(ElementType.{element}{shape})"
+
+
+def _make_in_java(element: str, sizes: list[int]) -> str:
+    shape = "".join(f", {size}" for size in sizes)
+    if element == "STRING":
+        return f'Tensor.strings(Collections.nCopies({math.prod(sizes)}, "text").toArray(new String[0]){shape})'
+    return f"Tensor.of(ElementType.{element}{shape})"
 
 
 def _write_fills(

@@ -153,7 +153,7 @@ _SUPPORT_HINT = (
     "check that it supports the device that the options name, and that the model has a precision that the device "
     "supports (quantise it, or allow half precision)"
 )
-_CPU_OPERATORS = ("ai.onnx.ml.Linear", "ai.onnx.ml.SVM", "ai.onnx.ml.TreeEnsemble")
+_CPU_OPERATORS = "ai.onnx.ml."
 _CPU_HINT = "models of ai.onnx.ml run on the CPU alone: choose a target of the CPU; `bundler targets list` shows all"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import math
 from collections.abc import Callable, Mapping
 from typing import Final
 
@@ -166,8 +167,10 @@ def is_quantized(operators: Mapping[str, int]) -> bool:
 
 
 def count_uneven_convolutions(model: ModelProto) -> int:
-    """Convolutions without groups, with kernels of more than one element, from a multiple of 3 input channels, more
-    than 3 and not a multiple of 4, to a multiple of 4, as far as their weights show it.
+    """Convolutions that WebGPU computes wrong in its default layout, as far as their weights show it. Without groups:
+    kernels of more than one element, from a multiple of 3 input channels, more than 3 and not a multiple of 4, to a
+    multiple of 4. With groups: to 4 or more channels a group, which is not a multiple of the 4 or 2 channels that are
+    computed at once.
     """
     weights = {tensor.name: tensor.dims for graph in iterate_graphs(model) for tensor in graph.initializer}
     weights |= {
@@ -180,10 +183,16 @@ def count_uneven_convolutions(model: ModelProto) -> int:
     passed_on = ((node.input[0], node.output[0]) for node in iterate_nodes(model) if node.op_type in _PASSING)
     weights |= {output: weights[given] for given, output in passed_on if given in weights}
     convolutions = (node for node in iterate_nodes(model) if node.op_type == "Conv" and len(node.input) > 1)
-    ungrouped = (node for node in convolutions if all(item.i == 1 for item in node.attribute if item.name == "group"))
-    return sum(_is_uneven(*weights.get(node.input[1], ())) for node in ungrouped)
+    return sum(_is_uneven(_count_groups(node), *weights.get(node.input[1], ())) for node in convolutions)
 
 
-def _is_uneven(outputs: int = 0, inputs: int = 0, *kernel: int) -> bool:
-    channels = inputs > 3 and inputs % 3 == 0 and inputs % 4 != 0 and outputs % 4 == 0  # noqa: PLR2004 - as documented
-    return channels and set(kernel) != {1}
+def _count_groups(node: NodeProto) -> int:
+    return max(1, next((item.i for item in node.attribute if item.name == "group"), 1))
+
+
+def _is_uneven(groups: int, outputs: int = 0, inputs: int = 0, *kernel: int) -> bool:
+    if groups == 1:
+        channels = inputs > 3 and inputs % 3 == 0 and inputs % 4 != 0 and outputs % 4 == 0  # noqa: PLR2004 - as documented
+        return channels and set(kernel) != {1}
+    at_once = math.gcd(outputs, 4)
+    return outputs // groups >= 4 and outputs // groups % at_once != 0  # noqa: PLR2004 - as documented

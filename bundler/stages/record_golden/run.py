@@ -14,7 +14,7 @@ from onnx import ModelProto
 
 from bundler.model.codec import decode, encode
 from bundler.model.errors import ModelError, UsageError
-from bundler.model.fixing import Fixing, correct_outputs, find_contradicted
+from bundler.model.fixing import Fixing, correct_shapes, find_contradicted
 from bundler.model.free_dimensions import find_ranges
 from bundler.model.golden_inputs import TriedDimension, Weakness
 from bundler.model.signature import Dimension, Signature, describe_type
@@ -355,10 +355,14 @@ def _find_contradicted(
 
 
 def _shape_notes(signature: Signature, contradicted: Mapping[str, tuple[Dimension, ...] | None]) -> Iterator[Note]:
-    true = correct_outputs(signature, contradicted)
-    for declared, port in zip(signature.outputs, true.outputs, strict=True):
+    true = correct_shapes(signature, contradicted)
+    inputs = [
+        (*pair, "runs where sizes of one name differ") for pair in zip(signature.inputs, true.inputs, strict=True)
+    ]
+    outputs = [(*pair, "gives other sizes") for pair in zip(signature.outputs, true.outputs, strict=True)]
+    for declared, port, does in (*inputs, *outputs):
         if declared != port:
-            text = f"the model declares {port.name!r} as {describe_type(declared.type)}, and gives other sizes"
+            text = f"the model declares {port.name!r} as {describe_type(declared.type)}, and {does}"
             yield Note(text=f"{text}; the bundle describes it as {describe_type(port.type)}", level="warning")
 
 

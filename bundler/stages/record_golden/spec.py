@@ -18,7 +18,7 @@ class Facts:
     """What was recorded: `samples` counts them; `dimensions` are sizes of dynamic dimensions in the first seeded
     inputs, by symbol, and `shapes` are all of their shapes, by input; `tried_dimensions` are those that the search for
     seeded inputs tried (none for a user's samples). `initial` are the values from files that a stream begins with, by
-    input. `contradicted` are true shapes of outputs that the model declares otherwise, by output.
+    input. `contradicted` are true shapes of inputs and outputs that the model declares otherwise, by name.
     """
 
     samples: int

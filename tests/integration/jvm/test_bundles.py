@@ -129,6 +129,25 @@ def test_the_readme_fills_masks_with_ones(bundler: CommandLine, tmp_path: Path) 
     assert "[6.0, 5.0, 5.0, 5.0]" in run_java(("-cp", path, "ExampleKt"))
 
 
+def test_the_readme_of_a_model_of_texts_runs_as_it_stands(bundler: CommandLine, tmp_path: Path) -> None:
+    """Text cannot be allocated before it is known: the section was empty."""
+    inputs = [models.value("words", ["n", 3], TensorProto.STRING), models.value("counts", ["n"], TensorProto.INT64)]
+    outputs = [models.value("same", ["n", 3], TensorProto.STRING), models.value("sums", ["n"], TensorProto.INT64)]
+    nodes = [helper.make_node("Identity", ["words"], ["same"]), helper.make_node("Add", ["counts"] * 2, ["sums"])]
+    model = models.save(models.make_model(nodes, inputs, outputs), tmp_path, "texts.onnx")
+    built = bundler.build(model, *("-t", "linux-x64", "--format", "jar", "--no-prove", "--output", tmp_path / "out"))
+    (jar,) = (path for path in Path(built["bundle"]).glob("*.jar") if "sources" not in path.name)
+    (kotlin,) = (text for text in snippets(jar, "kotlin") if "fun main" in text)
+    (java,) = snippets(jar, "java")
+    (tmp_path / "Example.kt").write_text(kotlin, "utf-8")
+    (tmp_path / "Example.java").write_text(java, "utf-8")
+    compile_sources(bundler.cache, (tmp_path / "Example.kt",), libraries(jar), tmp_path / "classes")
+    compile_java(tmp_path / "Example.java", libraries(jar), tmp_path / "java")
+    for folder, main in (("classes", "ExampleKt"), ("java", "Example")):
+        path = os.pathsep.join(map(str, (tmp_path / folder, *libraries(jar))))
+        assert "str[1, 3]" in run_java(("-cp", path, main))
+
+
 READ = "println(FloatArray(4) { outputs.sum.floats().get(it) }.toList())"
 
 STREAM = """

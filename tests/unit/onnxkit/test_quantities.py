@@ -18,6 +18,26 @@ NODES = {
         ("Cast", ["f"], "c", {"to": TensorProto.INT64}),
         ("Reshape", ["c", "shape"], "y", {}),
     ],
+    "clamped pixels": [
+        ("Mul", ["x", "two"], "m", {}),
+        ("Clip", ["m", "low", "high"], "c", {}),
+        ("Transpose", ["c"], "t", {"perm": [1, 0]}),
+        ("Cast", ["t"], "y", {"to": TensorProto.INT64}),
+    ],
+    "pixels limited by two": [
+        ("Mul", ["x", "two"], "m", {}),
+        ("Min", ["high", "m"], "i", {}),
+        ("Max", ["i", "low"], "a", {}),
+        ("Cast", ["a"], "y", {"to": TensorProto.INT64}),
+    ],
+    "limited label": [
+        ("ArgMax", ["x"], "a", {}),
+        ("Cast", ["a"], "f", {"to": TensorProto.FLOAT}),
+        ("Add", ["f", "two"], "s", {}),
+        ("Clip", ["s", "low", "high"], "c", {}),
+        ("Cast", ["c"], "y", {"to": TensorProto.INT64}),
+    ],
+    "limited input": [("Clip", ["x", "low", "high"], "c", {}), ("Cast", ["c"], "y", {"to": TensorProto.INT64})],
     "label": [("ArgMax", ["x"], "y", {})],
     "shifted label": [
         ("ArgMax", ["x"], "a", {}),
@@ -50,9 +70,12 @@ def test_only_what_arithmetic_rounds_is_a_quantity(name: str) -> None:
         models.tensor("scale", np.array(0.1, np.float32)),
         models.tensor("zero", np.array(0, np.uint8)),
         models.tensor("shape", np.array([-1])),
+        models.tensor("low", np.array(0, np.float32)),
+        models.tensor("high", np.array(255, np.float32)),
     )
     model = models.make_model(
         nodes, [models.value("x", [4, 4])], [models.value("y", None, TensorProto.INT64)], constants
     )
-    expected = ("y",) if name in ("rounded", "scaled", "quantised", "reshaped") else ()
+    rounded = ("rounded", "scaled", "quantised", "reshaped", "clamped pixels", "pixels limited by two")
+    expected = ("y",) if name in rounded else ()
     assert find_quantities(model) == expected

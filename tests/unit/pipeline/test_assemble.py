@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from bundler.model.errors import StageError
-from bundler.model.fixing import correct_outputs, find_contradicted
+from bundler.model.fixing import correct_shapes, find_contradicted
 from bundler.model.golden_inputs import RefusedSize, TriedDimension
+from bundler.model.requirements import FixedSize
 from bundler.model.signature import Port, Signature, ValueType
 from bundler.pipeline.assemble import _compiled, fix_signature
 from bundler.pipeline.only_sizes import find_only_sizes
@@ -61,7 +62,24 @@ def test_no_size_is_published_that_the_golden_set_contradicts(declared: Any, giv
     samples = [{"x": (count, 4), "y": shape} for count, shape in enumerate(given, 1)]
     found = find_contradicted(signature, samples)
     assert found == ({} if true == declared else {"y": true})
-    assert correct_outputs(signature, found).outputs[0].type.shape == true
+    assert correct_shapes(signature, found).outputs[0].type.shape == true
+
+
+def test_sizes_of_inputs_that_share_a_name_and_differ_are_published_without_it() -> None:
+    """A singing model names its phonemes and its notes alike: the loaders refused the only inputs that it has."""
+    ports = (port("phonemes", "n"), port("notes", "batch", "n"), port("rest", "batch", 4))
+    signature = Signature(inputs=ports, outputs=(port("y", "batch"),))
+    found = find_contradicted(
+        signature,
+        [
+            {"phonemes": (3,), "notes": (1, 3), "rest": (1, 4), "y": (1,)},
+            {"phonemes": (8,), "notes": (1, 4), "rest": (1, 4), "y": (1,)},
+        ],
+    )
+    assert found == {"phonemes": (None,), "notes": ("batch", None)}
+    fixed = fix_signature(signature, [FixedSize(name="batch", size=1, by="user", axes={"notes": (0,), "rest": (0,)})])
+    shapes = [one.type.shape for one in correct_shapes(fixed, found).inputs]
+    assert shapes == [(None,), (1, None), (1, 4)]
 
 
 FACTS = {"provider": "AcmeExecutionProvider", "devices": ["57"], "sdk": "2.1", "assigned": 3, "left": 0}

@@ -38,3 +38,10 @@ def test_a_name_is_quoted_for_the_shell_and_for_the_option(name: str) -> None:
 
 def test_a_mismatch_is_judged_otherwise() -> None:
     assert "judged=false" in settings(failure("mismatch"), failure("error"))[1]
+
+
+@pytest.mark.parametrize(("worst", "noise"), [(-2.9, True), (0.3, True), (16.1, False), (None, False)])
+def test_errors_as_large_as_the_values_are_no_rounding(worst: float | None, *, noise: bool) -> None:
+    """A transposed convolution that an NPU's compiler computes wrong was advised a wider gate."""
+    missed = GateFailure(output="y", figure="sqnr_db", limit=30.0, worst=worst, text="")
+    assert Verdict(step=STEP, lines=(), failures=(missed, failure("error"))).is_noise == noise

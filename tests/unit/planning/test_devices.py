@@ -1,5 +1,7 @@
 """What is planned for accelerators."""
 
+from typing import Any
+
 import pytest
 
 from bundler.model.errors import ProfileError, UsageError
@@ -237,3 +239,27 @@ def test_a_gate_that_the_profile_sets_is_one_for_all() -> None:
     shares = [f"accuracy.{name}=1" for name in ("top1_agreement", "agreement")]
     result = plan("intel-npu", *asked, *limits, *shares, facts=make_facts(signature=FIXED))
     assert {variant.gate.default.sqnr_db for variant in result.variants if variant.gate} == {60.0}
+
+
+TEXT = Port(name="letters", type=ValueType(element_type="str", shape=(None, 8)))
+
+
+@pytest.mark.parametrize("target", ["web-webgpu", "web-webnn"])
+@pytest.mark.parametrize(
+    ("changes", "detail"),
+    [
+        ({"operators": {"ai.onnx.ml.Scaler": 1, "MatMul": 3}}, "the model has ai.onnx.ml.Scaler"),
+        ({"operators": {"TfIdfVectorizer": 1}}, "the model has TfIdfVectorizer"),
+        ({"signature": Signature(inputs=(TEXT,), outputs=())}, "strings: 'letters'"),
+    ],
+)
+def test_the_web_builds_with_a_gpu_lack_classical_operators_and_strings(
+    target: str, changes: dict[str, Any], detail: str
+) -> None:
+    """Such a bundle was built whole before the browser could not open it, with a hint to take a newer browser."""
+    facts = make_facts(**changes)
+    with pytest.raises(UsageError, match="the builds of the runtime with Web") as caught:
+        plan(target, facts=facts)
+    assert caught.value.details == (detail,)
+    assert "--target web-wasm" in (caught.value.hint or "")
+    assert plan("web-wasm", facts=facts).steps

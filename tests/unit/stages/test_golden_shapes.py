@@ -74,6 +74,20 @@ def test_an_output_that_is_not_of_the_size_that_it_is_named_after_is_found(tmp_p
         assert result.facts["contradicted"] == {"y": [None, 4]}
 
 
+def test_inputs_whose_sizes_share_a_name_and_differ_are_said(tmp_path: Path) -> None:
+    nodes = [helper.make_node("Concat", ["a", "b"], ["y"], axis=0)]
+    inputs = [models.value("a", ["n", 4]), models.value("b", ["n", 4])]
+    model = models.save(models.make_model(nodes, inputs, [models.value("y", ["m", 4])]), tmp_path / "model")
+    (tmp_path / "samples").mkdir()
+    np.savez(tmp_path / "samples" / "one.npz", a=models.weights(3, 4), b=models.weights(2, 4))
+    result = call_stage("record_golden", tmp_path / "golden", {"model": model, "samples": tmp_path / "samples"})
+    assert result.facts["contradicted"] == {"a": [None, 4], "b": [None, 4]}
+    text = next(note.text for note in result.notes if "declares" in note.text)
+    assert text.startswith(
+        "the model declares 'a' as float32[n, 4], and runs where sizes of one name differ; the bundle"
+    )
+
+
 def test_sizes_of_one_kind_that_need_not_be_equal_differ(tmp_path: Path) -> None:
     """A graph's nodes and edges had as many rows in every sample: nothing showed if one was taken for the other."""
     index = record(models.save(sums("nodes", "edges"), tmp_path / "model"), tmp_path / "golden")

@@ -36,8 +36,23 @@ def test_weights_that_are_dequantised_are_followed() -> None:
     assert count_uneven_convolutions(model) == 1
 
 
-def test_convolutions_in_groups_are_right() -> None:
-    assert count_uneven_convolutions(convolution(12, 16, group=2)) == 0
+@pytest.mark.parametrize(
+    ("outputs", "group", "count"),
+    [
+        (10, 2, 1),
+        (12, 2, 1),
+        (14, 2, 1),
+        (20, 4, 1),
+        (36, 4, 1),
+        (8, 2, 0),
+        (24, 2, 0),
+        (12, 4, 0),
+        (18, 3, 0),
+        (21, 3, 0),
+    ],
+)
+def test_convolutions_in_groups_are_counted_by_the_channels_of_a_group(outputs: int, group: int, count: int) -> None:
+    assert count_uneven_convolutions(convolution(12, outputs, group=group)) == count
 
 
 def test_convolutions_of_single_elements_are_right() -> None:
