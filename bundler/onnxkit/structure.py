@@ -153,11 +153,12 @@ def iterate_tensors(model: ModelProto) -> Iterator[TensorProto]:
 
 
 def find_doubles(model: ModelProto) -> tuple[str, ...]:
-    """What brings float64 into a graph: inputs, weights and the outputs of casts, by name."""
+    """What brings float64 into a graph: inputs, outputs, weights and the results of casts, by name."""
+    ports = (*model.graph.input, *model.graph.output)
     return tuple(
         dict.fromkeys(
             (
-                *(port.name for port in model.graph.input if port.type.tensor_type.elem_type == TensorProto.DOUBLE),
+                *(port.name for port in ports if port.type.tensor_type.elem_type == TensorProto.DOUBLE),
                 *(tensor.name for tensor in iterate_tensors(model) if tensor.data_type == TensorProto.DOUBLE),
                 *(node.output[0] for node in iterate_nodes(model) if _casts_to_double(node)),
             )

@@ -75,6 +75,8 @@ def plan_variant(draft: Draft, variant: Variant, method: str) -> VariantDraft:
     half = computes_half(method) and is_accelerated(variant)
     if half:
         rule = _defer_optimization(rule)
+    if draft.facts.doubles and find_provider(variant.providers[0].name).numerics.lacks_doubles:
+        rule = _narrow_doubles(rule)
     loss: Loss = METHODS[method].loss if method != NONE else "none"
     check_numbers(variant, draft.facts, loss)
     gate = choose_gate(draft.facts, draft.profile, loss)
@@ -154,6 +156,14 @@ def _defer_optimization(rule: OptimizationRule) -> OptimizationRule:
     decisions = tuple(level if decision.subject == "level" else decision for decision in rule.decisions)
     session = {**rule.session, "graph_optimization_level": ENABLE_ALL}
     return replace(rule, stages=stages, session=session, decisions=decisions, disabled_optimizers=())
+
+
+def _narrow_doubles(rule: OptimizationRule) -> OptimizationRule:
+    stages = tuple(
+        replace(stage, options={**stage.options, "single_precision": True}) if stage.name == "optimize" else stage
+        for stage in rule.stages
+    )
+    return replace(rule, stages=stages)
 
 
 def optimizer_of(profile: TargetProfile) -> str:

@@ -263,7 +263,8 @@ class Numerics:
     NVIDIA's GPUs have from compute capability 8.0. `exact` are the options with which it computes in the model's own
     precision, where it has such. `half_feature` is the device feature required for FP16, where not
     all devices have it. `wants_integers` says why the device of given options cannot compute in floating point, so that
-    it requires quantised models; empty where it can.
+    it requires quantised models; empty where it can. With `lacks_doubles` it runs nothing in float64, nor do the builds
+    of the runtime that have it.
     """
 
     precisions: tuple[str, ...] = ()
@@ -274,6 +275,7 @@ class Numerics:
     exact: Mapping[str, str] = field(default_factory=dict)
     half_feature: str = ""
     wants_integers: Callable[[Mapping[str, str]], str] | None = None
+    lacks_doubles: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

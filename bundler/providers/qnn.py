@@ -222,6 +222,7 @@ PROVIDER = ProviderKnowledge(
         check=_check,
     ),
     numerics=Numerics(
+        lacks_doubles=True,
         # int8 in QNN's form: others leave operators between the quantised ones, and each of those splits the graph.
         # FP16 only halves the file, because floating point is computed in FP16 anyway. Low-bit weights in the
         # runtime's own operator stay on the CPU (measured).

@@ -92,6 +92,7 @@ PROVIDER = ProviderKnowledge(
     uneven_options=UNEVEN_OPTIONS,
     graph=GraphRules(lacks=GPU_BUILDS_LACK),
     numerics=Numerics(
+        lacks_doubles=True,
         half_feature="shader-f16",
         # On a CPU, where precision is judged, half precision does not overflow as it would
         # here, so what is tried is the method whose search rounds as a device does.

@@ -51,6 +51,7 @@ PROVIDER = ProviderKnowledge(
     validation_provider="cpu",
     device_memory="ml-tensor",
     numerics=Numerics(
+        lacks_doubles=True,
         precisions=("mixed-fp16", "fp16"),
         tries=("mixed-fp16",),
     ),

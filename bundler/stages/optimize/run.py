@@ -15,6 +15,7 @@ from bundler.onnxkit.canonical.writing import canonicalize
 from bundler.onnxkit.sessions import SessionSettings, save_through_session
 from bundler.onnxkit.signatures import check_interface
 from bundler.onnxkit.structure import count_operators, iterate_nodes, read_structure
+from bundler.stages.optimize.doubles import narrow_doubles
 from bundler.stages.optimize.listed_weights import has_listed_initializers, link_model
 from bundler.stages.optimize.spec import Options
 
@@ -26,6 +27,7 @@ _FOLDING = "ConstantFolding"
 _NOT_FOLDED = Note(
     text="constants are not folded ahead of time: ONNX Runtime cannot fold the branches of this model's conditions"
 )
+_NARROWED = Note(text="what the model computes in float64 is computed in float32, because the provider has no float64")
 _LAYOUT_DOMAINS = ("com.microsoft.nchwc", "com.ms.internal.nhwc")
 """Domains of operators with a block size for the building machine's CPU: elsewhere they fail or give wrong outputs."""
 
@@ -36,10 +38,14 @@ def run(request: StageRequest, report: Report) -> StageResult:
     before = read_structure(source)
     report(0.0, "optimising")
     with tempfile.TemporaryDirectory(dir=request.output) as scratch:
-        saved, notes, folded = source, _notes(before), True
+        notes, folded = _notes(before), True
+        if options.single_precision:
+            source = narrow_doubles(source, Path(scratch) / "single.onnx")
+            notes = (*notes, _NARROWED)
+        saved = source
         if options.level != "none":
             saved = Path(scratch) / f"{source.name}.optimised"
-            folded = _optimize(source, before, saved, options)
+            folded = _optimize(source, read_structure(source), saved, options)
         report(0.6, "writing the canonical form")
         target = request.output / ENTRY
         after = canonicalize(

@@ -26,7 +26,8 @@ class Options:
     provider can run; never layouts of one CPU class. Where the optimised weights have `external_minimum` bytes or more,
     those of `external_threshold` bytes or more go to a separate file that the runtime maps (None: all are embedded).
     `int8_allowed` keeps signed 8-bit weights, which are fast on Arm and slow on x86: the target decides.
-    `disabled_optimizers` are disabled, by the runtime's names.
+    `disabled_optimizers` are disabled, by the runtime's names. With `single_precision`, float64 becomes float32 first,
+    except in inputs and outputs.
     """
 
     level: Literal["none", "basic", "extended"] = "extended"
@@ -34,3 +35,4 @@ class Options:
     external_minimum: int = 0
     int8_allowed: bool = False
     disabled_optimizers: tuple[str, ...] = ()
+    single_precision: bool = False
