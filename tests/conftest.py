@@ -11,7 +11,12 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+import hypothesis
 import pytest
+
+# No test fails on a time.
+hypothesis.settings.register_profile("timeless", deadline=None)
+hypothesis.settings.load_profile("timeless")
 
 # Set before anything imports onnxruntime: no test sends telemetry or writes its database.
 os.environ["ORT_DISABLE_TELEMETRY"] = "1"

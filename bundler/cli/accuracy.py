@@ -1,4 +1,4 @@
-"""The summary line with a variant's accuracy relative to the original model, and its limits."""
+"""The summary's lines on a variant's accuracy relative to the original model, and its limits."""
 
 from __future__ import annotations
 
@@ -19,36 +19,38 @@ PLACE_LENGTH = 80
 """Characters of the place where it ran."""
 
 
-def accuracy_line(found: AccuracyResult) -> str:
-    """`accuracy of htp over 40 samples: SQNR 22.8 dB (min 15), worst sample 16.1 dB (min 5)`."""
+def accuracy_lines(found: AccuracyResult) -> Iterator[str]:
+    """What was compared and whether the gate passed: `htp: gate passed against the original model, 40 samples`. Then
+    the figures, and lines on a stream's drift and the device's limits where there is something to say.
+    """
     samples = (
         count_things(found.samples, "step") + " of a stream" if found.stream else count_things(found.samples, "sample")
     )
-    figures = ", ".join(_figures(found)) or "no accuracy figure available"
-    named = "" if found.outputs == 1 or found.equal else f" (output {printable(found.output, NAME_LENGTH)})"
-    missing = f"; {found.unjudged} of {found.outputs} outputs could not be judged" if found.unjudged else ""
+    named = "" if found.outputs == 1 or found.equal else f", worst output {printable(found.output, NAME_LENGTH)}"
     instead = f", run on the CPU in place of {found.in_place_of}" if found.in_place_of else ""
     place = f", {printable(found.place, PLACE_LENGTH)}" if found.place else ""
-    return f"accuracy of {found.variant} over {samples}{place}{instead}{named}: {figures}{missing}"
-
-
-def drift_lines(found: AccuracyResult) -> Iterator[str]:
-    """`the error of cpu grows over the stream: …`, where it does."""
+    yield f"{found.variant}: {_verdict(found)}, {samples}{place}{instead}{named}"
+    figures = ", ".join(_figures(found))
+    if figures:
+        yield figures
     if found.drift is not None:
         first, last = found.drift
         yield (
-            f"the error of {found.variant} grows over the stream: SQNR {first:.1f} dB in the first quarter of its "
-            f"steps, {last:.1f} dB in the last; longer streams were not compared"
+            f"the error grows over the stream: SQNR {first:.1f} dB in the first quarter of its steps, {last:.1f} dB in "
+            "the last; longer streams were not compared"
         )
-
-
-def device_lines(found: AccuracyResult) -> Iterator[str]:
-    """`limits for gpu on the device, which computes in half precision: SQNR 30 dB (25 in nine of ten samples, 15 in
-    each)`, where they differ from those of what ran here.
-    """
     if found.device_limit is not None:
         computes = f", which {found.rounding}" if found.rounding else ""
-        yield f"limits for {found.variant} on the device{computes}: {_describe_limit(found.device_limit)}"
+        yield f"limits on the device{computes}: {_describe_limit(found.device_limit)}"
+
+
+def _verdict(found: AccuracyResult) -> str:
+    if found.unjudged == found.outputs and found.limit.judged:
+        return "no output could be judged"
+    if not found.limit.judged and not found.equal:
+        return "not judged (set by the profile)"
+    judged = f" on {found.outputs - found.unjudged} of {found.outputs} outputs" if found.unjudged else ""
+    return f"gate passed against the original model{judged}"
 
 
 def _describe_limit(limit: Tolerance) -> str:
@@ -69,10 +71,7 @@ def _figures(found: AccuracyResult) -> Iterator[str]:
         yield "bit-identical"
         return
     if not limit.judged:
-        yield "not judged (set by the profile)"
         return
-    if found.max_absolute:
-        yield f"max error {found.max_absolute:.2g}{_allowed(found)}"
     decibels, shares = ("{:.1f} dB".format, "{:g}".format), (_in_percent, _in_percent)
     rows = (
         ("SQNR", decibels, found.sqnr_db, limit.sqnr_db),
@@ -88,6 +87,8 @@ def _figures(found: AccuracyResult) -> Iterator[str]:
             yield f"{name} {show(value)}" + (f" (min {bound(least)}{waived})" if least else "")
     if found.sqnr_db is not None and limit.typical_sqnr_db is not None and found.typical_sqnr_db is None:
         yield "too few outputs for the SQNR of the input-dependent part"
+    if found.max_absolute:
+        yield f"max error {found.max_absolute:.2g}{_allowed(found)}"
 
 
 def _without_constant(found: AccuracyResult) -> float | None:

@@ -17,6 +17,9 @@ from bundler.model.codec import encode
 from bundler.model.errors import OutputError
 from bundler.support.text import visible
 
+_HEAD_WIDTH = 9
+"""Characters of the longest heading, `Unchecked`."""
+
 LONGEST_LINE = 2000
 """Characters of a line. A sentence on several variants and why each was not run has some hundreds."""
 
@@ -27,6 +30,18 @@ _OBEYED = re.compile(r"##(?=[\w-]*\[)|^\s*:(?=:)")
 def echo(line: str = "", *, err: bool = False) -> None:
     """Print one line, escaped and truncated, on standard output or, with `err`, on standard error."""
     _write(printable(line, LONGEST_LINE) + "\n", err=err)
+
+
+def echo_row(head: str, text: str) -> None:
+    """Print a line of a summary, with its heading in a column of its own; an empty one continues the line before."""
+    echo(f"  {head:<{_HEAD_WIDTH}} {text}")
+
+
+def echo_rows(lines: Iterable[str]) -> None:
+    """Print `Heading: text` lines as rows."""
+    for line in lines:
+        head, _, text = line.partition(": ")
+        echo_row(head, text)
 
 
 def echo_lines(lines: Iterable[str], *, err: bool = False) -> None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import zip_longest
 from typing import TYPE_CHECKING
 
-from bundler.cli.accuracy import accuracy_line, device_lines, drift_lines
+from bundler.cli.accuracy import accuracy_lines
 from bundler.cli.failures import error_lines
-from bundler.cli.printing import echo, echo_lines
+from bundler.cli.printing import echo, echo_lines, echo_row, echo_rows
 from bundler.support.text import format_bytes
 from bundler.verification.words import describe_pipeline
 
@@ -29,22 +30,19 @@ def print_summary(results: Sequence[BuildResult], failures: Sequence[Failure], *
     says what it is, how far it was verified, and whether it may be shipped.
     """
     for result in results:
-        done = f"{result.bundle}  {'up to date' if result.up_to_date else f'built in {result.seconds:.1f} s'}"
         if quiet:
+            done = f"{result.bundle}  {'up to date' if result.up_to_date else f'built in {result.seconds:.1f} s'}"
             reservations = "".join(f"; NOT FOR SHIPPING: {reason}" for reason in result.reservations)
             echo(f"{done}, {result.proof}, SHA-256 {result.digest}{reservations}")
             continue
-        echo(done)
-        echo(
-            f"  model {format_bytes(result.source_bytes)} → {format_bytes(result.model_bytes)}; "
-            f"bundle {format_bytes(result.bundle_bytes)} ({result.format})"
-        )
-        for line in (*_describe_judged(result), *(f"NOT FOR SHIPPING: {reason}" for reason in result.reservations)):
-            echo(f"  {line}")
-        if result.first_visits:
-            echo(f"  first visit {_describe_visits(result.first_visits)}")
-        echo(f"  bundle.json has SHA-256 {result.digest}")
-        echo(f"  report {result.report}")
+        where = f"({result.target}, {result.format})"
+        built = f"Built {result.bundle} in {result.seconds:.1f} s"
+        echo(f"{f'{result.bundle} is up to date' if result.up_to_date else built} {where}")
+        for reason in result.reservations:
+            echo(f"  NOT FOR SHIPPING: {reason}")
+        echo_rows(result.verified)
+        for head, text in (*_list_judged(result), *_list_files(result)):
+            echo_row(head, text)
     print_failures(failures)
 
 
@@ -55,18 +53,24 @@ def print_failures(failures: Sequence[Failure]) -> None:
         echo_lines(error_lines(failure.error, f"{request.where}{request.subject} → {request.target}: "), err=True)
 
 
-def _describe_judged(result: BuildResult) -> Iterator[str]:
-    """What was verified, its accuracy, the chosen precision and the assigned nodes."""
-    yield from result.verified
+def _list_judged(result: BuildResult) -> Iterator[tuple[str, str]]:
+    """Rows on accuracy, the chosen precision and the assigned nodes."""
     for accuracy in result.accuracies:
-        yield accuracy_line(accuracy)
-        yield from drift_lines(accuracy)
-        yield from device_lines(accuracy)
-    yield from (f"precision {_describe_choice(choice)}" for choice in result.precisions)
+        yield from zip_longest(("Accuracy",), accuracy_lines(accuracy), fillvalue="")
+    yield from (("Precision", _describe_choice(choice)) for choice in result.precisions)
     for metric in result.metrics:
-        yield f"metric of {metric.variant} {metric.value:.6g} (original model {metric.reference:.6g})"
-    yield from describe_pipeline(result.pipeline)
-    yield from (_describe_placement(placed) for placed in result.placements)
+        yield "Metric", f"{metric.variant}: {metric.value:.6g} (original model {metric.reference:.6g})"
+    yield from (("Pipeline", text) for text in describe_pipeline(result.pipeline))
+    yield from (("Placement", _describe_placement(placed)) for placed in result.placements)
+
+
+def _list_files(result: BuildResult) -> Iterator[tuple[str, str]]:
+    model = f"{format_bytes(result.model_bytes)} (was {format_bytes(result.source_bytes)})"
+    yield "Size", f"model {model}, bundle {format_bytes(result.bundle_bytes)}"
+    if result.first_visits:
+        yield "Download", f"first visit {_describe_visits(result.first_visits)}"
+    yield "Report", str(result.report)
+    yield "Digest", f"{result.digest} (SHA-256 of bundle.json)"
 
 
 def _describe_placement(placed: PlacementResult) -> str:

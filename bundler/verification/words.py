@@ -12,20 +12,21 @@ from bundler.verification.proof import label_record
 THIS_HOST: Final = "on this host"
 BUILDING_HOST: Final = "on the host that built it"
 
-NOTHING_RUN: Final = "Not run: the bundle was built without verification (--no-prove)."
+NOTHING_RUN: Final = "Not run: the bundle was built without verification (--no-prove)"
 
 
 def describe_verification(record: ProofRecord, host: str = THIS_HOST) -> tuple[str, ...]:
-    """A line for each kind of result, such as `Verified: htp in Qualcomm QNN's emulator, cpu on this host.`.
-
-    `host` is the phrase for the machine itself.
+    """A line for each result, with its heading: `Verified: cpu: executed on this host`, `Not run: gpu: no driver`.
+    Variants of which the same is said share a line. `host` is the phrase for the machine itself.
     """
     if not record.variants:
         return (NOTHING_RUN,)
-    groups: dict[str, list[VariantProofRecord]] = {"Verified": [], _UNCHECKED: [], "Failed": [], "Not run": []}
+    labels: dict[tuple[str, str], list[str]] = {}
     for variant in record.variants:
-        groups[_head(variant)].append(variant)
-    return tuple(f"{head}: {_describe(found, host, record.variants)}." for head, found in groups.items() if found)
+        for result in _list_results(variant, host):
+            labels.setdefault(result, []).append(label_record(variant, record.variants))
+    ordered = sorted(labels.items(), key=lambda item: _HEADS.index(item[0][0]))
+    return tuple(f"{head}: {', '.join(names)}: {text}" for (head, text), names in ordered)
 
 
 def name_verification(record: ProofRecord) -> str:
@@ -40,8 +41,8 @@ def describe_samples(manifest: Manifest) -> Iterator[str]:
     """`Samples: 8 synthetic, no real data; sizes batch 1, 2`: what the figures of each component are of."""
     for component in manifest.components:
         if component.golden is not None:
-            whose = "" if manifest.sole else f" of {component.name}"
-            yield f"Samples{whose}: {_describe_samples(component.golden)}"
+            whose = "" if manifest.sole else f"{component.name}: "
+            yield f"Samples: {whose}{_describe_samples(component.golden)}"
 
 
 def _describe_samples(golden: GoldenRecord) -> str:
@@ -94,7 +95,9 @@ def is_verified(record: VariantProofRecord) -> bool:
     return record.passed is True and record.level != "ran-unchecked"
 
 
-_UNCHECKED: Final = "Ran; not every output was checked"
+_UNCHECKED: Final = "Unchecked"
+_HEADS: Final = ("Verified", "Stand-in", _UNCHECKED, "Failed", "Not run")
+"""Headings, in the order of the lines."""
 
 
 def _head(record: VariantProofRecord) -> str:
@@ -102,46 +105,43 @@ def _head(record: VariantProofRecord) -> str:
         return "Failed"
     if record.level == "ran-unchecked":
         return _UNCHECKED
-    return "Verified" if record.passed else "Not run"
+    if record.passed:
+        return "Stand-in" if _stands_in(record) else "Verified"
+    return "Not run"
 
 
-def _describe(records: Sequence[VariantProofRecord], host: str, among: Sequence[VariantProofRecord]) -> str:
-    """The variants with the place where each ran; variants that are not verified are grouped by their reason, and
-    those of several components by all that is said of them: `detect/cpu, recognise/cpu on this host`.
-    """
-    owners: dict[tuple[str, str], list[str]] = {}
-    several = len({record.component for record in among}) > 1
-    for record in records:
-        name, run = label_record(record, among), _describe_run(record, host)
-        reason = "" if is_verified(record) else f" ({record.reason})"
-        if several:
-            owners.setdefault((run, reason), []).append(name)
-        else:
-            owners.setdefault(("", reason), []).append(f"{name}{run}")
-    return "; ".join(f"{', '.join(names)}{run}{reason}" for (run, reason), names in owners.items())
+def _stands_in(record: VariantProofRecord) -> bool:
+    return record.stand_in or record.level == "stand-in"  # Bundles of earlier versions have the level alone.
+
+
+def _list_results(record: VariantProofRecord, host: str) -> Iterator[tuple[str, str]]:
+    """Heading and text: what ran where, by the name of its level; and what it was not run with."""
+    head = _head(record)
+    if not record.passed:
+        yield head, record.reason
+        return
+    level = "ran" if head == "Stand-in" else record.level
+    reason = "" if is_verified(record) else f" ({record.reason})"
+    yield head, f"{level}{_describe_place(record, host)}{_describe_means(record, host)}{reason}"
+    if record.unrun:
+        yield "Not run", f"with {', '.join(record.unrun)}"
 
 
 def _describe_place(record: VariantProofRecord, host: str) -> str:
     if not record.passed:
         return ""
-    # Bundles of earlier versions have the level alone.
-    instead = " in place of the device" if record.stand_in or record.level == "stand-in" else ""
-    return f" {record.place or host}{instead}"
-
-
-def _describe_run(record: VariantProofRecord, host: str) -> str:
-    return f"{_describe_place(record, host)}{_describe_means(record, host)}"
+    instead = " in place of the device" if _stands_in(record) else ""
+    place = record.place.replace("under emulation of", "as", 1) if record.level == "emulated" else record.place
+    return f" {place or host}{instead}"
 
 
 def _describe_means(record: VariantProofRecord, host: str) -> str:
-    """` (Linux on x86_64; Python 3.12; not run with Python 3.11)`: the system, unless it is the reader's own, and what
-    it was run with, if the bundle supports more.
+    """`, Python 3.12 (Linux on x86_64)`: what it was run with, if the bundle supports more, and the system, unless it
+    is the reader's own.
     """
     ran_on = record.ran_on if host == BUILDING_HOST else None
-    details = [f"{ran_on.system} on {ran_on.processor}"] if ran_on else []
-    if record.unrun:
-        details += [*filter(None, (record.means,)), f"not run with {', '.join(record.unrun)}"]
-    return f" ({'; '.join(details)})" if details else ""
+    means = f", {record.means}" if record.unrun and record.means else ""
+    return f"{means} ({ran_on.system} on {ran_on.processor})" if ran_on else means
 
 
 def _describe_reason(record: VariantProofRecord) -> str:

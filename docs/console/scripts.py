@@ -48,7 +48,7 @@ SCRIPTS: Mapping[str, Script] = {
     "demo-precision": Script(
         target="demo-precision",
         shown=("bundler build", "classify.py"),
-        lines=r"trying|gate not met|built in|^  |^demo-output/",
+        lines=r"trying|gate not met|^Built|^  |^demo-output/",
     ),
     "gate": Script(
         after="demo-precision",
@@ -59,12 +59,12 @@ SCRIPTS: Mapping[str, Script] = {
     "demo-device": Script(
         target="demo-device",
         shown=("bundler build",),
-        lines=r"Compile|in emulation|proving|built in|^  ",
+        lines=r"Compile|in emulation|proving|^Built|^  ",
     ),
     "demo-android": Script(
         target="demo-android",
         shown=("bundler ",),
-        lines=r"loader|in emulation|built in|Verified|^  |match",
+        lines=r"loader|in emulation|^Built|^  |match",
     ),
     "prewarm": Script(
         after="demo",

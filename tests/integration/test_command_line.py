@@ -190,7 +190,7 @@ def test_plain_output_names_the_bundle_its_proof_and_its_report(
 ) -> None:
     answer = bundler.run("build", mlp, *here, "--output", tmp_path / "out").expect(0)
     assert str(tmp_path / "out" / "mlp-linux-x64") in answer.out
-    assert "\n  Verified: cpu on this host" in answer.out
+    assert "\n  Verified  cpu: executed on this host" in answer.out
     report = tmp_path / "out" / "mlp-linux-x64.report" / "report.html"
     assert str(report) in answer.out
     assert "<html" in report.read_text()[:500]

@@ -63,7 +63,7 @@ def test_models_with_names_become_one_verified_bundle(warm: CommandLine, folder:
     models = [f"{name}={folder / name}.onnx" for name in ("grow", "lean")]
     arguments = ("--bundle", "pair", "-t", "linux-x64", "--set", ONE_PYTHON, "-o", folder / "out", "--dim", "n=2")
     built = warm.run("build", *models, *arguments).expect(0)
-    assert "Verified: grow/cpu, lean/cpu on this host" in built.out
+    assert "Verified  grow/cpu, lean/cpu: executed on this host" in built.out
     bundle = folder / "out" / "pair-linux-x64"
     manifest = read(bundle / "bundle.json")
     assert [component["name"] for component in manifest["components"]] == ["grow", "lean"]
@@ -87,7 +87,7 @@ def test_models_with_names_become_one_verified_bundle(warm: CommandLine, folder:
     operators = (folder / "out" / "pair-linux-x64.report" / "required_operators.config").read_text("utf-8")
     assert {line.split("{")[0] for line in operators.splitlines()[1:]} == {"ai.onnx;7;Sin", "ai.onnx;14;Mul"}
     shown = warm.run("verify", bundle).expect(0)
-    assert "Verified: grow/cpu, lean/cpu on this host" in shown.out
+    assert "Verified  grow/cpu, lean/cpu: executed on this host" in shown.out
 
 
 @pytest.mark.quick
@@ -421,7 +421,7 @@ def test_weights_that_components_have_in_common_lie_once_and_are_checked(warm: C
     arguments = ("--bundle", "pair", "-t", "linux-x64", "--set", ONE_PYTHON, "-o", tmp_path / "out")
     built = warm.run("build", *models, *arguments).expect(0)
     assert "bend/cpu, lift/cpu share weights: 1.4 MB are stored once" in built.err
-    assert "Verified: lift/cpu, bend/cpu on this host" in built.out
+    assert "Verified  lift/cpu, bend/cpu: executed on this host" in built.out
     bundle = tmp_path / "out" / "pair-linux-x64"
     payload = bundle / "pair" / "payload"
     lift, bend = (component["variants"][0]["files"] for component in read(payload / "runtime.json")["components"])

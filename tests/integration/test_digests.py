@@ -29,8 +29,8 @@ def test_a_build_prints_the_digest_that_verify_asks_for(warm: CommandLine, built
     files = len(json.loads((bundle / "bundle.json").read_text("utf-8"))["files"])
     assert said.splitlines() == [
         f"{bundle}: {files} files match their checksums",
-        f"bundle.json has SHA-256 {digest} (matches --digest)",
-        "Not run: --digests-only checks the checksums only.",
+        f"  Digest    {digest} (SHA-256 of bundle.json, matches --digest)",
+        "  Not run   --digests-only checks the checksums only",
     ]
 
 

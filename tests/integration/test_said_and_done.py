@@ -76,30 +76,30 @@ def test_the_readme_says_what_was_verified_and_matches_its_checksum(
 ) -> None:
     """It is changed after the proof, so the manifest must have the file as it is in the end."""
     answer = warm.run("build", mlp, "--target", "linux-x64", *FILES, "--output", tmp_path).expect(0)
-    assert "\n  Verified: cpu on this host in place of the device.\n" in answer.out
+    assert "\n  Stand-in  cpu: ran on this host in place of the device\n" in answer.out
     bundle = tmp_path / "mlp-linux-x64"
     readme = (bundle / "README.md").read_text("utf-8")
     host = f"{platform.system()} on {platform.machine()}".replace("_", "\\_")
     assert (
-        f"## What was verified\n\n- Verified: cpu on the host that built it in place of the device ({host}).\n"
+        f"## What was verified\n\n- Stand-in: cpu: ran on the host that built it in place of the device ({host})\n"
         in readme
     )
     verified = warm.run("verify", bundle).expect(0).out
     assert f"{bundle}: {len(read(bundle, 'bundle.json')['files'])} files match their checksums\n" in verified
-    assert "\nVerified: cpu on this host in place of the device.\n" in verified
+    assert "\n  Stand-in  cpu: ran on this host in place of the device\n" in verified
     assert "When it was built" not in verified, "it reached the same"
 
 
 def test_a_bundle_that_was_not_run_says_so_until_somebody_runs_it(warm: CommandLine, mlp: Path, tmp_path: Path) -> None:
-    nothing = "Not run: the bundle was built without verification (--no-prove)."
+    nothing = "the bundle was built without verification (--no-prove)"
     target = ("--target", "linux-x64", *FILES, "--no-prove", "--output", tmp_path)
-    assert f"\n  {nothing}\n" in warm.run("build", mlp, *target).expect(0).out
+    assert f"\n  Not run   {nothing}\n" in warm.run("build", mlp, *target).expect(0).out
     bundle = tmp_path / "mlp-linux-x64"
     shown = nothing.replace("_", "\\_")
-    assert f"## What was verified\n\n- {shown}\n" in (bundle / "README.md").read_text("utf-8")
+    assert f"## What was verified\n\n- Not run: {shown}\n" in (bundle / "README.md").read_text("utf-8")
     verified = warm.run("verify", bundle).expect(0).out
-    assert f"\nWhen it was built: {nothing}\n" in verified
-    assert "\nVerified: cpu on this host" in verified
+    assert f"\n  When it was built:\n  Not run   {nothing}\n" in verified
+    assert "\n  Stand-in  cpu: ran on this host" in verified
 
 
 def test_a_plan_shows_what_must_be_on_the_device(warm: CommandLine, mlp: Path) -> None:

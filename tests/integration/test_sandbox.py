@@ -21,7 +21,7 @@ def test_a_bundle_is_the_same_with_it(bundler: CommandLine, here: tuple[str, ...
     model = models.save_external(models.mlp(hidden=37), tmp_path / "in", "mlp.onnx")
     shut = Path(bundler.build(model, *here, "--sandbox", "--output", tmp_path / "shut")["bundle"])
     assert '"executed"' in (shut / "bundle.json").read_text()
-    assert "Verified: cpu on this host" in bundler.run("verify", shut, "--sandbox").expect(0).out
+    assert "Verified  cpu: executed on this host" in bundler.run("verify", shut, "--sandbox").expect(0).out
     plain = bundler.build(model, *here, "--output", tmp_path / "plain")["bundle"]
     assert digest_folder(Path(plain)) == digest_folder(shut)
 

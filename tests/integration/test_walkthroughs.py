@@ -110,7 +110,7 @@ def test_a_provider_of_another_package_has_its_options_checked_and_its_variant_s
     bundle = follower.folder / "dist" / "model-acme-phone"
     first = read(bundle / "runtime.json")["variants"][0]["providers"][0]
     assert (first["name"], first["options"]) == ("AcmeExecutionProvider", {"power_mode": "burst"})
-    assert "Not run: npu" in said
+    assert "Not run   npu" in said
     wrong = (follower.folder / "acme-phone.toml").read_text("utf-8").replace("power_mode", "performance")
     (follower.folder / "wrong.toml").write_text(wrong, encoding="utf-8")
     assert "power_mode" in follower.run("bundler targets validate wrong.toml", code=4)
@@ -175,7 +175,7 @@ def test_a_library_of_another_packages_compiler_is_shipped_and_another_compiler_
 def test_a_device_of_another_package_runs_a_bundle(follower: Follower) -> None:
     said = follower.follow("adding-a-device")
     assert "device acme-board" in said
-    assert said.count("Verified: cpu on Acme's board") == 2
+    assert said.count("Verified  cpu: executed on Acme's board") == 2
     (proof,) = read(follower.folder / "dist" / "model-linux-x64" / "bundle.json")["proof"]["variants"]
     assert (proof["level"], proof["place"]) == ("executed", "on Acme's board")
     assert (proof["ran_on"]["device"], proof["ran_on"]["system"]) == ("acme-board", "Linux")

@@ -69,7 +69,7 @@ RECORDED = """$ bundler build model.onnx \\
     --target linux-x64
 model: Inspect (0.34 s)
 model: Optimise (1.20 s)
-out/model  built in 16.0 s
+Built out/model in 16.0 s
 $ bundler verify out/model
 out/model: 48 files
 """

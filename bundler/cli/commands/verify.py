@@ -14,7 +14,7 @@ from bundler.api import Settings
 from bundler.cli.console import open_console
 from bundler.cli.failures import error_lines
 from bundler.cli.options import Json, Only, OptionsOf, Progress, Strict
-from bundler.cli.printing import echo, echo_lines, print_json, printable
+from bundler.cli.printing import echo, echo_lines, echo_row, echo_rows, print_json, printable
 from bundler.cli.strict import find_unverified, require_verified
 from bundler.model.errors import BundlerError, UsageError
 from bundler.model.options import On
@@ -140,8 +140,8 @@ def _show_each(checked: list[Result | _Fault], show: Callable[[Result], None], *
 
 def _print_digests(checked: DigestResult, *, asked: bool) -> None:
     _print_files(checked)
-    echo(f"bundle.json has SHA-256 {checked.digest}{' (matches --digest)' if asked else ''}")
-    echo("Not run: --digests-only checks the checksums only.")
+    echo_row("Digest", f"{checked.digest} (SHA-256 of bundle.json{', matches --digest' if asked else ''})")
+    echo_row("Not run", "--digests-only checks the checksums only")
 
 
 def _print_files(result: DigestResult | VerifyResult) -> None:
@@ -152,17 +152,18 @@ def _print_files(result: DigestResult | VerifyResult) -> None:
 
 def _print_verified(result: VerifyResult) -> None:
     _print_files(result)
-    for line in (*(describe_verification(result.reached) if result.reached else ()), *result.samples):
-        echo(line)
-    for variant in result.variants:
-        if variant.passed and variant.reason:
-            echo(f"  {result.label(variant)}: {variant.reason}")
-    for line in (*(f"left out: {text}" for text in result.left_out), *result.shortfalls):
-        echo(f"  {line}")
     for reason in result.reservations:
         echo(f"  NOT FOR SHIPPING: {reason}")
+    echo_rows((*(describe_verification(result.reached) if result.reached else ()), *result.samples))
+    for variant in result.variants:
+        if variant.passed and variant.reason:
+            echo_row("Details", f"{result.label(variant)}: {variant.reason}")
+    for text in result.left_out:
+        echo_row("Left out", text)
+    for text in result.shortfalls:
+        echo_row("Placement", text)
     for name in result.unstable_outputs:
-        echo(f"  output {printable(name, 80)} is random: only its name, type and shape are verified")
+        echo_row("Random", f"output {printable(name, 80)}: only its name, type and shape are verified")
     if result.reached and result.built and not same_levels(result.built.variants, result.reached.variants):
-        for line in describe_verification(result.built, BUILDING_HOST):
-            echo(f"When it was built: {line}")
+        echo("  When it was built:")
+        echo_rows(describe_verification(result.built, BUILDING_HOST))

@@ -145,10 +145,14 @@ def test_it_is_verified_in_emulation_from_its_folder_alone(bundler: CommandLine,
 def test_the_summary_says_of_each_variant_what_was_run(bundler: CommandLine, work: Workplace, phone: Built) -> None:
     """A rebuild with nothing changed says it as well."""
     answer = bundler.run("build", *work.arguments(PHONE)).expect(0)
-    assert f"{phone.folder}  up to date\n" in answer.out
-    verified = "  Verified: htp in Qualcomm QNN's emulator, cpu on this host in place of the device.\n"
-    assert f"{verified}  Not run: gpu (its QNN context is generated on the device).\n" in answer.out
-    assert "  htp: 5 of 5 nodes assigned to QNNExecutionProvider\n" in answer.out
+    assert f"{phone.folder} is up to date (" in answer.out
+    rows = (
+        "  Verified  htp: emulated in Qualcomm QNN's emulator\n",
+        "  Stand-in  cpu: ran on this host in place of the device\n",
+        "  Not run   gpu: its QNN context is generated on the device\n",
+    )
+    assert "".join(rows) in answer.out
+    assert "  Placement htp: 5 of 5 nodes assigned to QNNExecutionProvider\n" in answer.out
 
 
 def test_another_phone_needs_only_its_own_context(bundler: CommandLine, work: Workplace, phone: Built) -> None:

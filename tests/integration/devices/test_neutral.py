@@ -130,7 +130,7 @@ def test_several_models_are_one_bundle_and_each_is_judged_by_its_own_golden_set(
     bundle = tmp_path / "ocr-linux-arm64"
     manifest = json.loads((bundle / "bundle.json").read_text("utf-8"))
     assert [part["model"]["name"] for part in manifest["components"]] == ["detect-file", "recognise-file"]
-    line = "Verified: detect/cpu, recognise/cpu on this host in place of the device."
+    line = "Stand-in  detect/cpu, recognise/cpu: ran on this host in place of the device"
     assert line in bundler.run("verify", bundle).expect(0).out
     for name in ("detect", "recognise"):
         assert (bundle / "golden" / name / "index.json").is_file()

@@ -130,7 +130,7 @@ def test_a_real_bundle_is_executed_and_says_on_what(bundler: CommandLine, unprov
 
 def test_a_packed_bundle_is_executed(bundler: CommandLine, packed: Path, chromium: Path) -> None:
     out = bundler.run("verify", packed, "--on", f"browser:{chromium}").expect(0).out
-    assert re.search(r"^Verified: .*\bin Chrom", out, re.MULTILINE)
+    assert re.search(r"^  Verified  .*\bin Chrom", out, re.MULTILINE)
 
 
 def test_other_results_than_the_golden_ones_are_noticed(
@@ -211,7 +211,7 @@ def test_a_build_without_a_browser_claims_nothing_and_says_why(
     assert bundle["proof"] == "resolved"
     assert "wasm not run: no Chromium-family browser was found on this machine" in answer.err
     reported = bare.run("verify", bundle["bundle"]).expect(0).out
-    assert "\nNot run: wasm (no Chromium-family browser was found" in reported
+    assert "\n  Not run   wasm: no Chromium-family browser was found" in reported
 
 
 def test_killed_in_the_middle_nothing_of_the_browser_is_left(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from bundler.cli.accuracy import accuracy_line
+from bundler.cli.accuracy import accuracy_lines
 from bundler.model.runtime import Tolerance
 from bundler.pipeline.results import AccuracyResult
 
@@ -28,7 +28,7 @@ def found(**figures: Any) -> str:
         "agreement": None,
         "limit": INT8,
     }
-    return accuracy_line(AccuracyResult(**(known | figures)))
+    return "\n".join(accuracy_lines(AccuracyResult(**(known | figures))))
 
 
 def test_a_ratio_of_rounding_errors_below_its_limit_says_why_it_passed() -> None:
@@ -42,33 +42,36 @@ def test_a_share_below_its_limit_is_not_rounded_up_to_it() -> None:
 
 def test_all_figures_stand_beside_their_limits() -> None:
     assert found() == (
-        "accuracy of htp over 40 samples: max error 0.2, SQNR 22.8 dB (min 15), "
-        "worst sample 8.0 dB (min 5), top-1 97.5% (min 95%)"
+        "htp: gate passed against the original model, 40 samples\n"
+        "SQNR 22.8 dB (min 15), worst sample 8.0 dB (min 5), top-1 97.5% (min 95%), max error 0.2"
     )
     assert found(limit=FLOAT, max_absolute=2e-7, sqnr_db=131.0, worst_sqnr_db=120.0, top1_agreement=None) == (
-        "accuracy of htp over 40 samples: max error 2e-07 (limit 0.0001 + 0.001 of the reference), "
-        "SQNR 131.0 dB (min 40), worst sample 120.0 dB (min 30)"
+        "htp: gate passed against the original model, 40 samples\n"
+        "SQNR 131.0 dB (min 40), worst sample 120.0 dB (min 30), "
+        "max error 2e-07 (limit 0.0001 + 0.001 of the reference)"
     )
 
 
 def test_what_ran_elsewhere_or_could_not_be_judged_is_said() -> None:
     reported = found(variant="gpu", in_place_of="SomeProvider", outputs=3, unjudged=1, samples=1)
     assert reported.startswith(
-        "accuracy of gpu over 1 sample, run on the CPU in place of SomeProvider (output scores): max error"
+        "gpu: gate passed against the original model on 2 of 3 outputs, 1 sample, run on the CPU in place of "
+        "SomeProvider, worst output scores\n"
     )
-    assert reported.endswith("; 1 of 3 outputs could not be judged")
+    assert found(outputs=2, unjudged=2) == "htp: no output could be judged, 40 samples, worst output scores"
 
 
 def test_figures_of_the_bundles_own_runtime_say_where_it_ran() -> None:
     reported = found(variant="webgpu", place="in Chromium 156.0 with a software adapter", samples=8)
     assert reported.startswith(
-        "accuracy of webgpu over 8 samples, in Chromium 156.0 with a software adapter: max error"
+        "webgpu: gate passed against the original model, 8 samples, in Chromium 156.0 with a software adapter\n"
     )
 
 
 def test_equal_answers_and_answers_that_are_held_to_nothing() -> None:
-    assert found(equal=True, max_absolute=0.0) == "accuracy of htp over 40 samples: bit-identical"
-    assert found(limit=Tolerance(judged=False)) == "accuracy of htp over 40 samples: not judged (set by the profile)"
+    passed = "htp: gate passed against the original model, 40 samples"
+    assert found(equal=True, max_absolute=0.0) == f"{passed}\nbit-identical"
+    assert found(limit=Tolerance(judged=False)) == "htp: not judged (set by the profile), 40 samples"
 
 
 def test_a_name_from_a_model_cannot_write_on_the_terminal() -> None:

@@ -119,7 +119,7 @@ NAMES = st.lists(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(before=NAMES, after=NAMES)
 def test_components_of_any_names_can_be_compared(tmp_path_factory, before, after):
     """A manifest of somebody else may give a name twice, none, or none that is a name."""

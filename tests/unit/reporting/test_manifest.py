@@ -186,4 +186,4 @@ def test_a_line_says_what_the_figures_are_of(manifest, record, line):
     told = replace(manifest, components=(replace(component, golden=record),))
     assert list(describe_samples(told)) == [f"Samples: {line}"]
     both = replace(told, components=(told.components[0], replace(told.components[0], name="other")))
-    assert list(describe_samples(both))[1] == f"Samples of other: {line}"
+    assert list(describe_samples(both))[1] == f"Samples: other: {line}"

@@ -104,7 +104,7 @@ def check_against_library(components):
     assert ours == render_by_library(**given, dependencies=last_of_each.values())
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.lists(COMPONENTS, max_size=4).map(place_parts))
 def test_the_text_is_that_of_the_library(components):
     check_against_library(components)
@@ -117,7 +117,7 @@ def test_every_known_licence_is_written_as_the_library_writes_it(form):
     )
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(st.lists(st.sampled_from(["detect", "classify", "recognise"]), min_size=2, unique=True), st.text(min_size=1))
 def test_each_model_of_several_is_an_entry_of_its_own_as_the_library_writes_it(names, model):
     components = [make_component(make_facts(f"{name}{model}"), name) for name in names]
@@ -202,7 +202,7 @@ def test_the_bundle_depends_on_all_that_it_holds():
     assert len(root["dependsOn"]) == 4
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(name=st.text(min_size=1), licence=st.text())
 def test_no_name_makes_it_invalid(name, licence):
     text = render((make_dependency(name=name, licence=licence),), name=name, model=name)

@@ -60,7 +60,6 @@ def test_names_that_want_out_stay_in(browser: Browser, cache: Path, tmp_path: Pa
 
 @settings(
     max_examples=6,
-    deadline=None,
     database=None,
     phases=(Phase.explicit, Phase.generate),
     suppress_health_check=list(HealthCheck),
