@@ -5,12 +5,14 @@ A loader compares as well, for its users. What it says of itself is not enough: 
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
+from bundler.devices.contract import Device, Fetching
 from bundler.emitters.contract import Compare
 from bundler.emitters.reports import Recorded, Reported
 from bundler.model.artifacts import record_folder
@@ -24,8 +26,15 @@ from bundler.verification.streams import INDEX
 MAX_BYTES: Final = 4 << 20
 """Bytes of outputs, of each component and variant, that are brought back; the first sample is, whatever its size."""
 
+_STEPS: Final = {"float16": 2e-3, "bfloat16": 2e-2}
+"""By how much two calls may differ in an output that is rounded to few bits, as a share of the largest value."""
+
 SHARE: Final = 1e-3
 """By how much an error that a loader reports may be smaller than ours: loaders add and round in another order."""
+
+
+Wanted = Mapping[str, Mapping[str, Mapping[str, Any]]]
+"""What a program is asked for, by component and variant, as `list_wanted` gives it."""
 
 
 def count_brought(recorded: Recorded) -> int:
@@ -53,6 +62,17 @@ def list_wanted(
     return wanted
 
 
+def fetch_outputs(device: Device, place: str, folder: Path) -> bool:
+    """Whether what the device wrote to `place` is in `folder` now: programs of this machine have it there at once."""
+    if place == str(folder):
+        return True
+    if isinstance(device, Fetching):
+        with contextlib.suppress(OSError):  # what is missing then fails the variant, with its name
+            device.fetch(place, folder)
+        return True
+    return False
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Brought:
     """The outputs below `folder`, of which `wanted` were asked for. `find_golden` gives the index of a component's
@@ -61,7 +81,7 @@ class Brought:
     """
 
     folder: Path
-    wanted: Mapping[str, Mapping[str, Mapping[str, Any]]]
+    wanted: Wanted
     compare: Compare
     find_golden: Callable[[RuntimeComponent], Path]
     rounding: Callable[[RuntimeVariant], float] = lambda _: 0.0
@@ -115,9 +135,10 @@ def _list_lies(
         if one is None or output.name in component.unstable_outputs:
             continue
         peak = output.reference.peak if output.reference else 0.0
-        slack = max(1e-12, rounding) * peak
+        kind = kinds.get(output.name, "")
+        slack = max(1e-12, rounding, _STEPS.get(kind, 0.0) if rounding else 0.0) * peak
         # Of complex numbers a loader measures both parts, and we the distance.
-        share = math.sqrt(0.5) if kinds.get(output.name, "").startswith("complex") else 1.0
+        share = math.sqrt(0.5) if kind.startswith("complex") else 1.0
         if one.max_absolute < share * output.max_absolute * (1 - SHARE) - slack:
             yield (
                 f"output {output.name!r} has an error of {output.max_absolute:.3g}, and its loader reports "

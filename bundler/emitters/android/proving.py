@@ -7,7 +7,8 @@ machine, or an NPU's emulator. Beside that, the module's own loader reproduces t
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -15,8 +16,9 @@ from bundler.devices.contract import Command, Need
 from bundler.devices.registry import open_device
 from bundler.emitters.android.loader_classes import MAIN, choose_runtime, provide_classes
 from bundler.emitters.android.opening import OpenModule, open_module
+from bundler.emitters.brought import describe_comparison
 from bundler.emitters.contract import ProofRequest
-from bundler.emitters.jvm.calling import Called, Classes, call_classes
+from bundler.emitters.jvm.calling import Classes, Judge, call_classes
 from bundler.emitters.jvm.launching import QUIET, TIME_LIMIT
 from bundler.emitters.neutral.proving import prove_bundle as prove_files
 from bundler.emitters.payload import CONFIG_NAME
@@ -31,16 +33,17 @@ from bundler.model.paths import real_path
 from bundler.model.proof import VariantProof
 from bundler.model.runtime import RuntimeComponent, RuntimeConfig, RuntimeVariant
 from bundler.verification.configuration import load_config
+from bundler.verification.streams import INDEX
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoaderRun:
-    """What the module's loader reported on a Java virtual machine with this version of the `runtime`, and what came of
-    calling its generated classes there. `missing` says what this machine lacks to run it; empty where it ran.
+    """What the module's loader reported on a Java virtual machine with this version of the `runtime`, and the `judge`
+    of its generated classes' outputs there. `missing` says what this machine lacks to run it; empty where it ran.
     """
 
     ending: Ending
-    called: Called = field(default_factory=Called)
+    judge: Judge | None = None
     missing: str = ""
     runtime: str = ""
 
@@ -53,15 +56,22 @@ def prove_bundle(request: ProofRequest) -> tuple[VariantProof, ...]:
         if all(proof.passed is None for proof in proofs):
             return proofs
         config = load_config(request.bundle, module.payload / CONFIG_NAME)
-        ran = _run_loader(request, module, config)
         recorded = read_recorded_sets(module.payload, config)
-    return tuple(
-        _combine(proof, ran, component, variant, recorded[component.name])
-        for proof, (component, variant) in zip(proofs, config.pairs, strict=True)
-    )
+        with temporary_folder("outputs") as outputs:
+            ran = _run_loader(request, module, config, recorded, Path(outputs))
+            return tuple(
+                _combine(proof, ran, component, variant, recorded[component.name])
+                for proof, (component, variant) in zip(proofs, config.pairs, strict=True)
+            )
 
 
-def _run_loader(request: ProofRequest, module: OpenModule, config: RuntimeConfig) -> LoaderRun:
+def _run_loader(
+    request: ProofRequest,
+    module: OpenModule,
+    config: RuntimeConfig,
+    recorded: Mapping[str, Recorded],
+    outputs: Path,
+) -> LoaderRun:
     environments = request.environments or Environments(request.cache_root)
     reporter = Reporter(request.listener, f"{config.name} → {config.target}")
     version = choose_runtime(config.pairs[0][1].requires.runtime)
@@ -85,6 +95,8 @@ def _run_loader(request: ProofRequest, module: OpenModule, config: RuntimeConfig
                 loader=package,
                 sha256=sha256,
                 path=parts,
+                recorded=recorded,
+                outputs=outputs,
                 assets=device.put(assets),
                 payload=module.payload.relative_to(assets).as_posix(),
             )
@@ -95,7 +107,13 @@ def _run_loader(request: ProofRequest, module: OpenModule, config: RuntimeConfig
         raise
     except BundlerError as error:
         return LoaderRun(ending=replace(_NOTHING, failure="; ".join((error.message, *error.details[:2]))))
-    return LoaderRun(ending=ending, called=called, runtime=version)
+    judge = Judge(
+        classes=classes,
+        called=called,
+        compare=request.compare,
+        find_golden=lambda component: module.payload / component.golden / INDEX,
+    )
+    return LoaderRun(ending=ending, judge=judge, runtime=version)
 
 
 _NOTHING: Final = Ending(report={}, failure="it was not run", seconds=0.0)
@@ -110,13 +128,16 @@ def _combine(
     if ran.missing:
         return replace(proof, reason=f"{proof.reason}; the module's own loader was not run: {ran.missing}")
     reported = read_report(ran.ending, component, variant, recorded)
+    if ran.judge is not None:
+        reported = ran.judge.judge(reported, component, variant)
     if reported.passed is None:
         return replace(proof, reason=f"{proof.reason}; not by the module's own loader: {reported.reason}")
-    fault = reported.reason if not reported.passed else ran.called.find_fault(component)
-    if fault:
-        return replace(proof, passed=False, reason=f"the module's own loader on the Java virtual machine: {fault}")
+    if not reported.passed or ran.judge is None:
+        why = f"the module's own loader on the Java virtual machine: {reported.reason}"
+        return replace(proof, passed=False, reason=why)
     how = (
         "and by the module's own loader, except its Android classes, on the Java virtual machine with "
-        f"onnxruntime {ran.runtime}{ran.called.describe(component, variant)}"
+        f"onnxruntime {ran.runtime}{describe_comparison(reported.brought, recorded.samples)}"
+        f"{ran.judge.called.describe(component, variant)}"
     )
     return replace(proof, reason=f"{proof.reason}, {how}")

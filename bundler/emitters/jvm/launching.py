@@ -16,10 +16,11 @@ from bundler.emitters.reports import Ending, Recorded, read_ending, read_packed_
 from bundler.execution.temporary import temporary_folder
 from bundler.model.digests import digest_file
 from bundler.model.errors import VerificationError
-from bundler.model.runtime import RuntimeConfig
+from bundler.model.runtime import RuntimeComponent, RuntimeConfig
 from bundler.support.text import describe_fault
-from bundler.verification.archives import list_entries, read_entry
+from bundler.verification.archives import list_entries, read_entry, unpack_folder
 from bundler.verification.configuration import MAX_BYTES, load_config
+from bundler.verification.streams import INDEX
 
 TIME_LIMIT: Final = 1800.0
 """Seconds for the golden set of all variants."""
@@ -51,6 +52,15 @@ class OpenJar:
     sha256: str
     config: RuntimeConfig
     recorded: Mapping[str, Recorded]
+
+    def find_golden(self, component: RuntimeComponent, scratch: Path) -> Path:
+        """The index of a component's golden set, unpacked below `scratch`. Raises `ValueError` or `OSError` for a
+        damaged jar.
+        """
+        folder = f"{self.package.replace('.', '/')}/{PAYLOAD}/{component.golden}"
+        if not (scratch / folder).exists():
+            unpack_folder(self.jar, folder, scratch)
+        return scratch / folder / INDEX
 
     @property
     def need(self) -> Need:

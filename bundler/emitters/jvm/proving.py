@@ -2,29 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import functools
+from pathlib import Path
 
 from bundler.devices.contract import Device, Facts
 from bundler.devices.registry import open_device
-from bundler.emitters.brought import BY_LOADER
+from bundler.emitters.brought import describe_comparison
 from bundler.emitters.contract import ProofRequest, VariantProof
-from bundler.emitters.jvm.calling import Called, Classes, call_classes
+from bundler.emitters.jvm.calling import Classes, Judge, call_classes
 from bundler.emitters.jvm.launching import OpenJar, open_jar, start
 from bundler.emitters.proofs import leave_unproven, make_opening, make_unproven
 from bundler.emitters.reports import Ending, read_report
 from bundler.environments.registry import Environments
+from bundler.execution.temporary import temporary_folder
 from bundler.model.events import Reporter
 from bundler.model.paths import real_path
 from bundler.model.runtime import RuntimeComponent, RuntimeVariant
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JarRun:
-    """How a jar's self-test ended on a device, and what came of calling its classes there."""
-
-    ending: Ending
-    called: Called
-    facts: Facts
 
 
 def prove_bundle(request: ProofRequest) -> tuple[VariantProof, ...]:
@@ -38,40 +31,52 @@ def prove_bundle(request: ProofRequest) -> tuple[VariantProof, ...]:
             return leave_unproven(opened.config, device)
         opening.say("verifying on the Java virtual machine")
         ending = start(opened, device, ("self-test",))
-        run = JarRun(ending=ending, called=_call_classes(request, opened, ending, device), facts=device.facts)
-        return tuple(_make_proof(component, variant, run, opened) for component, variant in opened.config.pairs)
+        with temporary_folder("calls") as scratch:
+            judge = _call_classes(request, opened, ending, device, Path(scratch))
+            return tuple(
+                _make_proof(component, variant, ending, judge, device.facts)
+                for component, variant in opened.config.pairs
+            )
 
 
-def _call_classes(request: ProofRequest, opened: OpenJar, ending: Ending, device: Device) -> Called:
+def _call_classes(request: ProofRequest, opened: OpenJar, ending: Ending, device: Device, scratch: Path) -> Judge:
+    outputs = scratch / "outputs"
+    outputs.mkdir()
     classes = Classes(
         config=opened.config,
         package=opened.package,
         loader=f"{opened.package}.loader",
         sha256=opened.sha256,
         path=(device.put(opened.jar),),
+        recorded=opened.recorded,
+        outputs=outputs,
     )
     environments = request.environments or Environments(request.cache_root)
     reporter = Reporter(request.listener, f"{opened.config.name} → {opened.config.target}")
-    return call_classes(classes, ending, device, environments, reporter)
+    called = call_classes(classes, ending, device, environments, reporter)
+    find_golden = functools.partial(opened.find_golden, scratch=scratch / "golden")
+    return Judge(classes=classes, called=called, compare=request.compare, find_golden=find_golden)
 
 
-def _make_proof(component: RuntimeComponent, variant: RuntimeVariant, run: JarRun, opened: OpenJar) -> VariantProof:
-    key = component.name, variant.name
-    found = read_report(run.ending, component, variant, opened.recorded[component.name])
-    if found.comparison is None:
-        return make_unproven(*key, found.reason, passed=found.passed)
-    fault = run.called.find_fault(component) if found.passed else found.reason
-    runtime = f"onnxruntime {opened.config.pairs[0][1].requires.runtime}"
-    means = f"ran with {runtime} on the Java virtual machine, from the bundle's own jars{BY_LOADER}"
+def _make_proof(
+    component: RuntimeComponent, variant: RuntimeVariant, ending: Ending, judge: Judge, facts: Facts
+) -> VariantProof:
+    recorded = judge.classes.recorded[component.name]
+    found = judge.judge(read_report(ending, component, variant, recorded), component, variant)
+    if found.passed is None or not found.raw:
+        return make_unproven(component.name, variant.name, found.reason, passed=found.passed)
+    runtime = f"onnxruntime {judge.classes.config.pairs[0][1].requires.runtime}"
+    means = f"ran with {runtime} on the Java virtual machine, from the bundle's own jars"
+    compared = describe_comparison(found.brought, recorded.samples)
     return VariantProof(
         component=component.name,
         variant=variant.name,
-        level=run.facts.level,
-        passed=not fault,
-        comparison=None if fault and found.passed else found.comparison,
-        reason=fault or f"{found.reason or means}{run.called.describe(component, variant)}",
-        figures={**found.figures, "process_seconds": run.ending.seconds},
+        level=facts.level,
+        passed=found.passed,
+        comparison=found.comparison,
+        reason=f"{means}{compared}{judge.called.describe(component, variant)}" if found.passed else found.reason,
+        figures={**found.figures, "process_seconds": ending.seconds},
         nodes=found.nodes,
-        ran_on=run.facts.record(runtime),
-        host=run.facts.describe(),
+        ran_on=facts.record(runtime),
+        host=facts.describe(),
     )

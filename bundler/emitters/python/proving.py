@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import json
 from collections.abc import Mapping
@@ -10,9 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from bundler.devices.contract import Device, Fetching
 from bundler.devices.registry import open_device
-from bundler.emitters.brought import Brought, describe_comparison, list_wanted
+from bundler.emitters.brought import Brought, describe_comparison, fetch_outputs, list_wanted
 from bundler.emitters.contract import Compare, ProofRequest, VariantProof
 from bundler.emitters.proofs import leave_unproven, make_opening, make_unproven
 from bundler.emitters.python.context import describe_classes
@@ -56,7 +54,7 @@ def run_self_test(layout: Layout, launch: Launch, compare: Compare | None = None
         place = launch.device.put(folder)
         ending = _start_self_test(layout, launch, folder, (place, json.dumps(wanted)))
         brought = None
-        if compare is not None and not _is_alone(layout, launch) and _fetch(launch.device, place, folder):
+        if compare is not None and not _is_alone(layout, launch) and fetch_outputs(launch.device, place, folder):
             find_golden = functools.partial(layout.find_golden, scratch=Path(scratch))
             brought = Brought(folder=folder, wanted=wanted, compare=compare, find_golden=find_golden)
         return tuple(
@@ -78,17 +76,6 @@ def _read(
 def _is_alone(layout: Layout, launch: Launch) -> bool:
     """A single file unpacks itself: no installer lays its files, and no program of ours runs beside it."""
     return layout.format == "pex" or launch.command[-2:] != ("-m", layout.package)
-
-
-def _fetch(device: Device, place: str, folder: Path) -> bool:
-    """Whether what the device wrote to `place` is in `folder` now: programs of this machine have it there at once."""
-    if place == str(folder):
-        return True
-    if isinstance(device, Fetching):
-        with contextlib.suppress(OSError):  # what is missing then fails the variant, with its name
-            device.fetch(place, folder)
-        return True
-    return False
 
 
 def _start_self_test(layout: Layout, launch: Launch, folder: Path, task: tuple[str, str]) -> Ending:

@@ -11,8 +11,8 @@ internal fun readBytes(tensor: Any): ByteBuffer = tensor.call("bytes") as ByteBu
 /** Whether two tensors are equal, but for the rounding of threads that share the work otherwise. */
 internal fun isAlike(found: Any, wanted: Any): Boolean {
     val type = wanted.call("getType").toString()
-    if (found.call("getType").toString() != type || !shape(found).contentEquals(shape(wanted))) return false
-    if (type == "STRING") return strings(found).contentEquals(strings(wanted))
+    if (found.call("getType").toString() != type || !readShape(found).contentEquals(readShape(wanted))) return false
+    if (type == "STRING") return readTexts(found).contentEquals(readTexts(wanted))
     val rounding = ROUNDING[type] ?: return readBytes(found) == readBytes(wanted)
     val values = decode(type, readBytes(wanted))
     val others = decode(type, readBytes(found))
@@ -23,9 +23,9 @@ internal fun isAlike(found: Any, wanted: Any): Boolean {
 private fun isNear(found: Double, wanted: Double, allowed: Double) =
     found == wanted || (found.isNaN() && wanted.isNaN()) || (wanted.isFinite() && abs(found - wanted) <= allowed)
 
-private fun shape(tensor: Any) = tensor.call("getShape") as LongArray
+internal fun readShape(tensor: Any) = tensor.call("getShape") as LongArray
 
-private fun strings(tensor: Any) = tensor.call("strings") as Array<*>
+internal fun readTexts(tensor: Any) = tensor.call("strings") as Array<*>
 
 private fun decode(type: String, bytes: ByteBuffer): DoubleArray =
     when (type) {

@@ -8,7 +8,7 @@ import kotlin.system.exitProcess
 /**
  * `REQUEST`: calls the classes of the bundle on the class path as an app does, with recorded samples, and prints by
  * component the variant that ran and why its class answers otherwise than the model that the self-test runs (nothing: it
- * does not). Where the bundle does not open, it prints why.
+ * does not). Where the bundle does not open, it prints why. The outputs of each class go into folders that REQUEST names.
  *
  * REQUEST is a file with the names that the classes must have, as JSON. Every bundle has its own package, so that all of it
  * is called by reflection.
@@ -41,8 +41,16 @@ private fun callAll(request: JsonObject): Map<String, Any?> {
         }
         if (fault.isNotEmpty()) faults.values.forEach { it.add("$how: $fault") }
     }
-    check("openBlocking", loader::openBlocking, ComponentCalls::checkCalls)
+    check("openBlocking", loader::openBlocking) { answer, bundle ->
+        answer.checkCalls(bundle).ifEmpty { answer.bring(loader, bundle, answer.variant) }
+    }
     check("open", loader::open, ComponentCalls::checkModel)
+    for ((name, answer) in answers) {
+        for (variant in answer.others) {
+            val fault = attempt { loader.openVariant(name, variant).use { answer.bring(loader, it, variant) } }
+            if (fault.isNotEmpty()) faults.getValue(name).add("variant $variant: $fault")
+        }
+    }
     val calls = answers.mapValues { (name, answer) ->
         mapOf("variant" to answer.variant, "fault" to faults.getValue(name).firstOrNull { it.isNotEmpty() }.orEmpty())
     }

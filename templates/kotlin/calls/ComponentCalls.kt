@@ -1,5 +1,7 @@
 package bundler.calls
 
+import java.io.File
+
 private const val MOST_STEPS = 8
 
 /** Run the model of component [name] on its first samples as the self-test does, with its state passed by hand. */
@@ -31,6 +33,7 @@ internal class ComponentCalls(
     private val inputs = about.child("inputs").asTexts()
     private val outputs = about.child("outputs").asTexts()
     private val state = about.child("state").asTexts()
+    private val wanted = about.child("wanted")
     private val unstable = about.texts("unstable")
     private val type = Class.forName(about.text("class"))
 
@@ -51,6 +54,34 @@ internal class ComponentCalls(
     fun checkCalls(bundle: Any): String {
         val model = find(bundle)
         return checkModel(bundle).ifEmpty { checkRuns(model) }.ifEmpty { if (isStream) checkStream(model) else "" }
+    }
+
+    /** The variants of which outputs are wanted, and that no app gets here. */
+    val others: Set<String> get() = wanted.keys - variant
+
+    /**
+     * Write what its class answers on [variant] where the self-test asks the model, so that what the self-test compares is
+     * compared elsewhere as well. It must go on to the sample after the last that is wanted.
+     */
+    fun bring(loader: Loader, bundle: Any, variant: String): String {
+        val task = wanted.childOrNull(variant) ?: return ""
+        val (count, recorded) = listOf(task.long("samples"), task.long("recorded"))
+        val model = find(bundle)
+        val writer = OutputWriter(File(task.text("folder")))
+        var asked = 0L
+        try {
+            loader.test(model.peek("model")) { values ->
+                if (asked++ == count) throw Enough()
+                val found = checkNotNull(model.await("run", give("Inputs", inputs, inputs.keys.zip(values).toMap())))
+                val answers = outputs.mapValues { (_, getter) -> found.call(getter) }
+                writer.add(answers)
+                loader.gather(answers.values.toList())
+            }
+        } catch (_: Enough) {
+            // there are more samples
+        }
+        writer.finish()
+        return if (asked < minOf(count + 1, recorded)) "${type.simpleName}: its self-test runs $asked of $recorded samples" else ""
     }
 
     private fun find(bundle: Any) = about.textOrNull("getter")?.let { checkNotNull(bundle.call(it)) } ?: bundle
@@ -109,3 +140,6 @@ internal class ComponentCalls(
 
     private fun kind(suffix: String) = Class.forName(type.name + suffix)
 }
+
+/** No more outputs are wanted. */
+private class Enough : Exception()

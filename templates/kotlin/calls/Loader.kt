@@ -26,6 +26,26 @@ internal class Loader(private val request: JsonObject) {
         return checkNotNull(type.getField("Companion").get(null)).await("open", *given.toTypedArray()) as AutoCloseable
     }
 
+    /** As an app opens it, with no more than one component, and on a variant that an app cannot choose. */
+    fun openVariant(component: String, variant: String): AutoCloseable {
+        val opener = find("BundleOpener").create(payload, host, request.text("sha256"), options)
+        val config = checkNotNull(opener.call("getConfig"))
+        val chosen = config.pick("getComponents", component)
+        val tried = checkNotNull(opener.call("openVariant", chosen, chosen.pick("getVariants", variant)))
+        val opened = tried.call("getOpened") ?: throw Fault("it does not open: ${tried.call("getReason")}")
+        val models = mapOf(component to opener.call("finish", chosen, opened, emptyMap<String, String>()))
+        return type.createPrivately(find("LoadedBundle").createPrivately(models)) as AutoCloseable
+    }
+
+    private fun Any.pick(list: String, name: String): Any = (call(list) as List<*>).first { it!!.call("getName") == name }!!
+
+    /** Reproduce the golden set as the self-test of a [model] does, where [call] answers in its place. */
+    fun test(model: Any, call: (Array<*>) -> Any) {
+        val config = model.peek("opened").call("getConfig")
+        val test = find("GoldenTest").create(model.peek("component"), config, model.peek("payload"))
+        test.call("run", model.call("getReport"), call)
+    }
+
     /** An array of this loader's tensors, some of which may be missing. */
     fun gather(tensors: List<Any?>): Any {
         val made = java.lang.reflect.Array.newInstance(tensor, tensors.size)

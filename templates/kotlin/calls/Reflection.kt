@@ -26,6 +26,10 @@ internal fun Class<*>.callStatic(name: String, vararg arguments: Any?): Any? =
 internal fun Class<*>.create(vararg arguments: Any?): Any =
     unwrap { find(this, constructors.map { it as Constructor<*> }, "constructor", arguments).newInstance(*arguments) }
 
+/** Call a private constructor. Throws as [call]. */
+internal fun Class<*>.createPrivately(vararg arguments: Any?): Any =
+    unwrap { find(this, declaredConstructors.map { it as Constructor<*> }, "constructor", arguments).apply { isAccessible = true }.newInstance(*arguments) }
+
 /** The value of a private field. */
 internal fun Any.peek(name: String): Any =
     checkNotNull(javaClass.getDeclaredField(name).apply { isAccessible = true }.get(this))

@@ -11,9 +11,10 @@ from typing import Any
 import pytest
 
 from bundler.devices.contract import Command, Facts, Outcome
+from bundler.emitters.brought import MAX_BYTES
 from bundler.emitters.jvm import calling
 from bundler.emitters.jvm.calling import Called, Classes, call_classes
-from bundler.emitters.reports import Ending
+from bundler.emitters.reports import Ending, Recorded
 from bundler.environments.registry import Environments
 from bundler.model.events import SILENT
 from bundler.model.runtime import RuntimeConfig
@@ -51,7 +52,15 @@ def end(*passed: str, status: str = "passed") -> Ending:
 
 
 def call(config: RuntimeConfig, machine: Machine, tested: Ending, package: str = "com.acme.several") -> Called:
-    classes = Classes(config=config, package=package, loader=f"{package}.loader", sha256="0", path=("a.jar",))
+    classes = Classes(
+        config=config,
+        package=package,
+        loader=f"{package}.loader",
+        sha256="0",
+        path=("a.jar",),
+        recorded=dict.fromkeys(("see", "hear"), Recorded(samples=3, output_bytes=(4, 4, MAX_BYTES))),
+        outputs=Path("outputs"),
+    )
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(calling, "compile_caller", lambda *_: Path("calls"))
         return call_classes(classes, tested, machine, Environments(Path("cache")), SILENT)
@@ -68,6 +77,7 @@ def test_the_program_is_told_all_names(config: RuntimeConfig) -> None:
     about = machine.request["components"]["see"]
     assert (about["class"], about["getter"]) == ("com.acme.several.See", "getSee")
     assert list(about["inputs"]) == [port.name for port in see.signature.inputs]
+    assert about["wanted"] == {"cpu": {"folder": "outputs/0", "samples": 2, "recorded": 3}}
     assert called.find_fault(see) == ""
     assert called.describe(see, see.variants[0]) == "; its class See gave the same outputs"
     assert called.describe(see, replace(see.variants[0], name="gpu")) == ""
