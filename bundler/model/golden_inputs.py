@@ -8,6 +8,9 @@ from typing import Literal
 GoldenKind = Literal["samples", "synthetic"]
 """Whether a bundle contains a user's samples, or seeded inputs like them."""
 
+LostBy = Literal["nothing", "device", "method"]
+"""What loses precision: nothing; the device's arithmetic, or the model as it was given; or a method of the build."""
+
 NOTHING_RAN = "the model did not run on any seeded input"
 """What an error says where no size runs that seeded inputs were made of."""
 

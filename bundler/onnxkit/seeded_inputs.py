@@ -27,10 +27,12 @@ from bundler.onnxkit.known_words import Words, draw_words
 from bundler.onnxkit.seeded_values import (
     WORDS,
     Shape,
+    add_outliers,
     draw_floats,
     draw_integers,
     draw_lengths,
     draw_mask,
+    draw_scenes,
     selector_bit,
 )
 from bundler.onnxkit.tree_thresholds import Thresholds, draw_around
@@ -66,7 +68,7 @@ class ValueHints:
 class Maker:
     """Generates one sample's inputs, at the guessed `sizes`, with those that the model's errors `named` and then
     `changes` over them. `plain` ones have no padding, no shorter lengths, and take one branch of every condition.
-    Dimensions with `ranges` have their best size, until changed.
+    Dimensions with `ranges` have their best size, until changed. With `outliers`, one sample has some large values.
     """
 
     signature: Signature
@@ -77,6 +79,7 @@ class Maker:
     changes: Mapping[Key, int] = field(default_factory=dict)
     plain: bool = False
     ranges: Mapping[Key, SizeRange] = field(default_factory=dict)
+    outliers: bool = False
 
     @property
     def assigned(self) -> dict[Key, int]:
@@ -166,6 +169,8 @@ class _Drawing:
         values = np.asarray(draw_floats(shape, self._index, self._generator))
         if port in self._maker.hints.thresholds:
             values = draw_around(values, self._maker.hints.thresholds[port], self._generator)
+        elif self._maker.outliers:
+            values = add_outliers(values, self._index, self._generator)
         return values.astype(np.float32).astype(element.dtype)
 
     def _mask(self, shape: Shape, *, inverted: bool) -> np.ndarray:
@@ -194,6 +199,9 @@ class _Drawing:
         if compared and math.prod(shape) == 1:
             place = (self._index >> 1) + self._next_selector()
             return np.full(shape, compared[place % len(compared)], np.int64)
+        scenes = draw_scenes(shape, self._index, self._generator) if bound == _BYTE_VALUES else None
+        if scenes is not None:
+            return np.asarray(np.rint(scenes * (_BYTE_VALUES - 1)), np.int64)
         return draw_integers(shape, bound, compared, self._generator)
 
     def _default_bound(self, dtype: np.dtype) -> int:

@@ -69,6 +69,19 @@ def tensors_of(value: Value) -> Iterator[np.ndarray]:
         yield np.array(list(value.values()))
 
 
+def count_bytes(values: Mapping[str, Value]) -> int:
+    """Bytes of values on disk; text and maps are not counted."""
+    return sum(_value_bytes(value) for value in values.values())
+
+
+def _value_bytes(value: Value) -> int:
+    if isinstance(value, list):
+        return sum(map(_value_bytes, value))
+    if not isinstance(value, np.ndarray) or value.dtype.kind in "OUST":
+        return 0
+    return storage_bytes(element_of_array(value), value.size)
+
+
 def _inner(kind: ValueType) -> ValueType:
     """The type of a sequence's items; for an optional sequence, of its items."""
     if kind.kind == "optional" and kind.element is not None:

@@ -11,7 +11,7 @@ from bundler.model.codec import encode
 from bundler.model.errors import UsageError
 from bundler.model.facts import ModelFacts
 from bundler.model.fixing import Fixing
-from bundler.model.golden_inputs import GoldenKind
+from bundler.model.golden_inputs import GoldenKind, LostBy
 from bundler.model.plan import HOST, MODEL, ORIGINAL, Step
 from bundler.model.signature import Dimension
 from bundler.model.stage import Note
@@ -75,10 +75,11 @@ class DataPlan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seeds:
-    """Seeded inputs for the golden set, used without samples."""
+    """Seeded inputs for the golden set, used without samples. `lost_by` says what loses precision."""
 
     seed: int
     count: int
+    lost_by: LostBy = "nothing"
 
 
 def share_samples(
@@ -273,7 +274,12 @@ def _record_seeded(fixing: Fixing, seeds: Seeds) -> Step:
         id=GOLDEN,
         stage="record_golden",
         inputs={"model": MODEL},
-        options={**fixing.options(), "seed": seeds.seed, "count": seeds.count},
+        options={
+            **fixing.options(),
+            "seed": seeds.seed,
+            "count": seeds.count,
+            **({} if seeds.lost_by == "nothing" else {"lost_by": seeds.lost_by}),
+        },
         reason="reference outputs of the original model",
     )
 

@@ -24,6 +24,7 @@ from bundler.onnxkit.digests import digest_each
 from bundler.onnxkit.equality import value_is_finite
 from bundler.onnxkit.fitting import adopt_types, check_samples, describe_non_finite, fix_signature
 from bundler.onnxkit.golden import INDEX, GoldenSet, Sample, read_golden, write_index, write_sample
+from bundler.onnxkit.larger_sizes import LARGEST, SEVERAL
 from bundler.onnxkit.placement_facts import limit_lines
 from bundler.onnxkit.quantities import find_quantities
 from bundler.onnxkit.recorded_outputs import Recorded, doubts_of, reference_notes, weakness_notes
@@ -243,14 +244,17 @@ def _take_recorded(request: StageRequest, structure: ModelProto, signature: Sign
 def _seeded_inputs(model: SeededModel, options: Options, report: Report) -> _Inputs:
     """Seeded inputs of sizes that the model runs on. Raises `ModelError` when there are none."""
     try:
-        found = make_seeded_set(model, options.seed, options.count, report)
+        # All steps of a stream have the sizes of the first.
+        larger = None if options.state else SEVERAL if options.lost_by == "method" else LARGEST
+        outliers = options.lost_by == "nothing" and not options.state
+        found = make_seeded_set(model, options.seed, options.count, report, larger=larger, outliers=outliers)
     except ModelError as error:
         if not (options.dimensions or options.shapes):
             raise
         hint = f"the model may not run at its fixed sizes: try other sizes, or {error.hint}"
         raise ModelError(error.message, details=error.details, hint=hint) from error
     samples = [(sample.name, sample.inputs()) for sample in found.samples]
-    if options.state:  # all steps of a stream have the sizes of the first
+    if options.state:
         base = found.samples[0].maker
         samples = [(f"step-{index:03d}", base.make(options.seed, index)) for index in range(len(found.samples))]
     return _Inputs(

@@ -16,8 +16,7 @@ from bundler.model.stage import Note
 from bundler.model.state import StateLink
 from bundler.onnxkit.digests import digest_each
 from bundler.onnxkit.running import RunError, run_session
-from bundler.onnxkit.seeded_sets import count_bytes
-from bundler.onnxkit.value_files import Value
+from bundler.onnxkit.value_files import Value, count_bytes
 from bundler.stages.record_golden.initial_values import make_initial
 
 MAX_STREAM_BYTES: Final = 8 << 20

@@ -49,7 +49,7 @@ def texts(result: StageResult) -> list[str]:
 def test_a_seeded_set_of_a_model_that_takes_any_size_is_only_synthetic(tmp_path: Path) -> None:
     result = recorded(models.token_encoder(), tmp_path)
     assert weak(result) == [("synthetic", "")]
-    assert [decode(TriedDimension, item).sizes for item in result.facts["tried_dimensions"]] == [(1, 2), (8, 16)]
+    assert [decode(TriedDimension, item).sizes for item in result.facts["tried_dimensions"]] == [(1, 2), (8, 16, 256)]
 
 
 def test_a_model_of_one_batch_says_so(tmp_path: Path) -> None:

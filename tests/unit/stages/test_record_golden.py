@@ -138,7 +138,7 @@ def test_ids_stay_inside_their_table_and_masks_end_in_padding(tmp_path: Path) ->
     masks = [values["attention_mask"] for values in inputs]
     assert any((mask == 1).all() for mask in masks)
     assert any((mask == 0).any() for mask in masks)
-    assert {values["input_ids"].shape for values in inputs} == {(1, 16), (2, 8)}
+    assert {values["input_ids"].shape for values in inputs} == {(1, 16), (1, 256), (2, 8)}
 
 
 def test_given_dimensions_are_taken(tmp_path: Path) -> None:
