@@ -34,7 +34,7 @@ bundler build demo-output/magika.onnx --target linux-x64 --output demo-output --
 _NAMED = "--package-name content-type"
 SCRIPTS: Mapping[str, Script] = {
     "help": Script(commands=("make help",), lines=r"^demo"),
-    "demo": Script(target="demo", shown=("bundler ", "classify.py"), lines=r"^(demo-output|Verified|Samples)|^  "),
+    "demo": Script(target="demo", shown=("bundler ", "classify.py"), lines=r"^(demo-output|Built)|^  "),
     "install": Script(
         after="demo",
         setup=(_ENVIRONMENT,),
