@@ -67,9 +67,16 @@ def outcome(step: str, facts: Any) -> StepOutcome:
 
 
 def find(
-    *outputs: OutputComparison, gate: Gate, run: bool = False, state: tuple[StateLink, ...] = ()
+    *outputs: OutputComparison,
+    gate: Gate,
+    run: bool = False,
+    state: tuple[StateLink, ...] = (),
+    provider: str = "Cpu",
 ) -> AccuracyResult:
-    step = Step(id="gpu/optimize/compare", stage="compare", inputs={}, options={"providers": [["Cpu", {}]]})
+    options = {"providers": [[provider, {}]]}
+    step = Step(
+        id="gpu/optimize/compare", stage="compare", inputs={}, options=options, environment="onnxruntime==1.31.1"
+    )
     variant = VariantPlan(
         name="gpu",
         model="gpu/optimize",
@@ -128,6 +135,12 @@ def test_a_run_of_the_bundle_itself_is_shown_with_the_gate_that_ships() -> None:
     assert found.limit.sqnr_db == 30.0
     assert found.place == "in a browser"
     assert "on the device" not in "".join(accuracy_lines(found))
+
+
+def test_figures_of_a_bundle_that_was_not_run_are_of_this_machine() -> None:
+    gate = Gate(default=FLOAT)
+    assert find(JUDGED, gate=gate, provider="Gpu").place == "on this machine, by onnxruntime 1.31.1"
+    assert find(JUDGED, gate=gate, provider="Gpu", run=True).place == ""
 
 
 def test_a_run_of_a_stream_has_steps() -> None:
