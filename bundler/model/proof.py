@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final, Literal
 
+from bundler.model.artifacts import FileRecord
 from bundler.model.results import Comparison
 from bundler.model.runtime import SOLE
 
@@ -24,8 +25,11 @@ PROOF_MEANINGS: Final[Mapping[Proof, str]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dependency:
-    """A third-party file set inside the bundle, for the bill of materials. `licence` is an SPDX expression or a name,
-    `licence_text` what NOTICES repeats; `sha256` is that of the vendored file. `parts` are what it has vendored itself.
+    """Third-party software of a bundle, for the bill of materials. `licence` is an SPDX expression or a name,
+    `licence_text` what NOTICES repeats. `file` is its place in the bundle, which may lie in an archive, with its
+    `sha256`; `files` are those of software that is several. `parts` are what it has vendored itself.
+
+    `provided_by` is for software that the bundle requires and does not contain, and names what provides it: `pip`.
     """
 
     name: str
@@ -36,6 +40,8 @@ class Dependency:
     sha256: str | None
     file: str | None
     parts: tuple[Dependency, ...] = ()
+    files: tuple[FileRecord, ...] = ()
+    provided_by: str = ""
 
 
 DownloadRole = Literal["runtime", "model", "loader"]
@@ -104,8 +110,8 @@ def _prefer(rows: list[Download], first: list[Download]) -> Download:
 class Emitted:
     """What was written. `payload` is the folder (relative, forward slashes, `.` for the root) holding `runtime.json`,
     `golden/` and the models, or None when a packed format hides it; `package` is the name that users import;
-    `dependencies` are what was vendored. `downloads` are for ecosystems whose users fetch a bundle piece by piece.
-    `notes` are what the user of the bundle must do, a sentence each.
+    `dependencies` are what it contains or requires of others. `downloads` are for ecosystems whose users fetch a bundle
+    piece by piece. `notes` are what the user of the bundle must do, a sentence each.
     """
 
     payload: str | None

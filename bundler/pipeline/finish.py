@@ -258,6 +258,7 @@ def _reservations(prepared: Prepared) -> tuple[str, ...]:
 def _known_digests(request: FinishRequest, emitted: Emitted) -> dict[str, str]:
     """Digests of what was copied from where it is kept by digest: vendored files and, in the open, the models."""
     known = {part.file: part.sha256 for part in emitted.dependencies if part.file and part.sha256}
+    known |= {record.path: record.sha256 for part in emitted.dependencies for record in part.files}
     if emitted.payload is not None:
         files = [record for _, variant in request.bundle.config.pairs for record in variant.files]
         known |= {f"{emitted.payload}/{record.path}": record.sha256 for record in files}

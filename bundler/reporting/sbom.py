@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from bundler import __version__
+from bundler.model.artifacts import FileRecord
 from bundler.model.digests import digest_json
 from bundler.model.manifest import ModelRecord, RuntimeRecord
 from bundler.model.proof import Dependency
@@ -143,9 +144,18 @@ def _vendored_entry(dependency: Dependency) -> Entry:
         entry["licenses"] = [_licence(dependency.licence)]
     if dependency.file:
         entry["properties"] = [_property("file", dependency.file)]
-    if dependency.parts:
-        entry["components"] = sorted(map(_vendored_entry, _unique(dependency.parts)), key=_rank)
+    if dependency.provided_by:
+        entry["isExternal"] = True
+        entry["properties"] = [_property("provided-by", dependency.provided_by)]
+    inside = [*map(_vendored_entry, _unique(dependency.parts)), *map(_file_entry, dependency.files)]
+    if inside:
+        entry["components"] = sorted(inside, key=_rank)
     return entry
+
+
+def _file_entry(record: FileRecord) -> Entry:
+    reference = f"file:{record.path}"
+    return {"bom-ref": reference, "type": "file", "name": record.path, "hashes": _hashes(record.sha256)}
 
 
 def _licence(text: str) -> Entry:

@@ -4,16 +4,21 @@ locking has to stand many builds at once.
 
 from __future__ import annotations
 
+import functools
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Playwright, sync_playwright
 
 from bundler.execution.cache import open_cache
+from bundler.execution.locks import hold
+from tests.support import models
 from tests.support.command_line import ONE_PYTHON, CommandLine
 from tests.support.in_process import Warm
+
+Unproven = Callable[..., Path]
 
 
 @pytest.fixture(scope="session")
@@ -30,6 +35,26 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def bundler(shared: Path) -> CommandLine:
     """The program with the cache of the session."""
     return CommandLine(cache=shared / "cache")
+
+
+@pytest.fixture(scope="session")
+def unproven_of(shared: Path, bundler: CommandLine, here: tuple[str, ...]) -> Unproven:
+    """`unproven_of(target, format, *names)` is a finished bundle of a small network for images that was not run, with a
+    component for each name. Whichever process asks first builds it; tests that spoil it take a copy.
+    """
+
+    @functools.cache
+    def build(target: str, form: str, *names: str) -> Path:
+        folder = shared / "unproven" / f"{target}-{form}"
+        folder.mkdir(parents=True, exist_ok=True)
+        with hold(folder / "lock"):
+            model = models.save(models.cnn(), folder)
+            what = (*(f"{name}={model}" for name in names), "--bundle", "pair") if names else (model,)
+            place = here if target in here else ("--target", target)
+            options = ("--format", form, "--no-prove", "--output", folder / "out")
+            return Path(bundler.build(*what, *place, *options)["bundle"])
+
+    return build
 
 
 @pytest.fixture(scope="session")

@@ -246,6 +246,8 @@ def test_what_a_pipeline_requires_is_locked_and_there_when_it_runs(warm: Command
     (record,) = read(bundle / "bundle.json")["pipeline"]
     assert record["requires"] == ["iniconfig>=2"]
     assert re.findall(r"^\w+==", (bundle / "pipeline.lock").read_text("utf-8"), re.MULTILINE) == ["iniconfig=="]
+    (listed,) = [entry for entry in read(bundle / "sbom.cdx.json")["components"] if entry["name"] == "iniconfig"]
+    assert listed["isExternal"]
     assert 'pipeline = [\n    "iniconfig>=2",\n]' in (bundle / "pyproject.toml").read_text("utf-8")
     assert "-r pipeline.lock" in (bundle / "README.md").read_text("utf-8")
     timed = here.run("bench", bundle, "--pipeline", "pages", "--seconds", "0.3", "--json").expect(0).document

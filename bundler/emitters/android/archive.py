@@ -11,7 +11,15 @@ from typing import Final
 
 from bundler.emitters.android.framework import FRAMEWORK, FRAMEWORK_LOCK
 from bundler.emitters.android.loader_classes import choose_runtime
-from bundler.emitters.android.project import ASSETS, MODULE, SOURCES, make_project_fields, write_gradle
+from bundler.emitters.android.project import (
+    ASSETS,
+    MODULE,
+    SOURCES,
+    describe_requirements,
+    make_project_fields,
+    write_gradle,
+)
+from bundler.emitters.components import describe_loader
 from bundler.emitters.contract import EmitRequest
 from bundler.emitters.jvm.archives import list_files, write_jar
 from bundler.emitters.jvm.artifacts import list_runtime, name_runtime_lock
@@ -54,7 +62,9 @@ def write_archive(request: EmitRequest, folder: Path) -> Emitted:
     _write_checksums(place)
     copy_file(project / TEMPLATE / "README.md", folder / "README.md")
     shutil.rmtree(project)
-    return Emitted(payload=None, package=emitted.package, dependencies=(), notes=emitted.notes)
+    inside = f"{stem.relative_to(folder).as_posix()}.aar/{CLASSES}/{names.folder}/loader"
+    dependencies = (*describe_requirements(request), describe_loader(inside))
+    return Emitted(payload=None, package=emitted.package, dependencies=dependencies, notes=emitted.notes)
 
 
 def _compile(request: EmitRequest, module: str, project: Path, target: Path) -> None:

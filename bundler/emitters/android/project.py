@@ -7,19 +7,29 @@ from pathlib import Path
 from typing import Any, Final
 
 from bundler.emitters.android.context import make_fields, name_assets
+from bundler.emitters.components import describe_loader, describe_required
 from bundler.emitters.contract import EmitRequest
+from bundler.emitters.jvm.artifacts import (
+    ANNOTATIONS,
+    ANNOTATIONS_VERSION,
+    COROUTINES,
+    COROUTINES_VERSION,
+    KOTLIN_VERSION,
+    STDLIB,
+)
 from bundler.emitters.jvm.names import choose_names
 from bundler.emitters.jvm.preparation import ANDROID, list_parts
 from bundler.emitters.jvm.sources import write_sources
-from bundler.emitters.neutral.packages import reports_usage
+from bundler.emitters.neutral.packages import describe_ingredients, reports_usage
 from bundler.emitters.payload import CONFIG_NAME, copy_payload, render_config
 from bundler.emitters.rendering import load_template, write_project
 from bundler.emitters.writing import write_text
-from bundler.model.proof import Emitted
+from bundler.model.proof import Dependency, Emitted
 
 TEMPLATE: Final = "android"
 MODULE: Final = "bundle"
 SOURCES: Final = f"{MODULE}/src/main/kotlin"
+_REPOSITORIES: Final = "Maven repositories"
 ASSETS: Final = f"{MODULE}/src/main/assets"
 
 
@@ -41,4 +51,18 @@ def write_gradle(request: EmitRequest, folder: Path) -> Emitted:
     notes = ["Gradle fetches the runtime from Maven repositories: it is not in the bundle"]
     if reports_usage(request.profile):
         notes.append("the runtime may report usage; the loader turns that off before its library is loaded")
-    return Emitted(payload=assets, package=names.package, dependencies=(), notes=tuple(notes))
+    return Emitted(
+        payload=assets,
+        package=names.package,
+        dependencies=(*describe_requirements(request), describe_loader(f"{sources}/loader")),
+        notes=tuple(notes),
+    )
+
+
+def describe_requirements(request: EmitRequest) -> tuple[Dependency, ...]:
+    """What a build of an app fetches for the module, as components: it contains none of it."""
+    kotlin = ((STDLIB, KOTLIN_VERSION), (COROUTINES, COROUTINES_VERSION), (ANNOTATIONS, ANNOTATIONS_VERSION))
+    return (
+        *describe_ingredients(request.profile, _REPOSITORIES),
+        *(describe_required(*artifact, "maven", _REPOSITORIES, licence="Apache-2.0") for artifact in kotlin),
+    )

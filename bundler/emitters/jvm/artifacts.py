@@ -11,6 +11,11 @@ STDLIB: Final = "org.jetbrains.kotlin:kotlin-stdlib"
 COROUTINES: Final = "org.jetbrains.kotlinx:kotlinx-coroutines-core-jvm"
 KOTLIN_VERSION: Final = "2.2.0"
 COROUTINES_VERSION: Final = "1.10.2"
+ANNOTATIONS: Final = "org.jetbrains:annotations"
+ANNOTATIONS_VERSION: Final = "23.0.0"
+"""What this version of the coroutines requires, as its POM says: Gradle takes it and not the older one that Kotlin's
+library requires. Nothing of it is needed to run.
+"""
 COMPILER_LOCK: Final = f"maven-kotlin-{KOTLIN_VERSION}"
 """The Kotlin compiler with what it needs to run; it ships with bundler."""
 

@@ -14,7 +14,6 @@ from bundler.model.digests import digest_file
 from bundler.model.errors import EnvironmentMissingError
 from bundler.model.proof import Dependency
 
-_APACHE: Final = Path(__file__).with_name("apache-2.0.txt")
 _TEXTS: Final = ("LICENSE", "ThirdPartyNotices.txt")
 
 
@@ -34,7 +33,7 @@ def describe_artifacts(
                 name=name,
                 version=pin.version,
                 licence="MIT" if is_runtime else "Apache-2.0",
-                licence_text=_read_runtime_licence(request) if is_runtime else _APACHE.read_text("utf-8"),
+                licence_text=_read_runtime_licence(request) if is_runtime else "",
                 purl=f"pkg:maven/{group}/{name}@{pin.version}",
                 sha256=digest_file(folder / files[pin.name]) if is_runtime else pin.hashes[0],
                 file=files[pin.name],

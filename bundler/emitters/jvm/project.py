@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from bundler.emitters.components import describe_loader
 from bundler.emitters.contract import EmitRequest
 from bundler.emitters.jvm.archives import list_files, repack_jar, write_jar
 from bundler.emitters.jvm.artifacts import RUNTIME, list_runtime, name_runtime_lock
@@ -89,7 +90,10 @@ def write_bundle(request: EmitRequest, folder: Path) -> Emitted:
     return Emitted(
         payload=None,
         package=draft.names.package,
-        dependencies=describe_artifacts(request, draft.lock, folder, places),
+        dependencies=(
+            *describe_artifacts(request, draft.lock, folder, places),
+            describe_loader(f"{draft.stem}.jar/{draft.names.folder}/loader"),
+        ),
         notes=(f"the runtime next to the jar is for {draft.natives} only; the POM names the one for every system",),
     )
 

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
+from bundler.emitters.components import describe_required
+from bundler.model.proof import Dependency
 from bundler.profiles.schema import TargetProfile
 from bundler.providers.availability import is_in_range
 from bundler.providers.registry import find_provider, provider_names
@@ -21,6 +23,9 @@ _PLACES: Mapping[str, str] = MappingProxyType(
     }
 )
 """Where applications for each system get the runtime."""
+
+_PURL_TYPES: Mapping[str, str] = MappingProxyType({"android": "maven", "web": "npm"})
+"""Where applications for a system have one place only; elsewhere the name alone does not say which package it is."""
 
 _RUNTIME_GROUP = "com.microsoft.onnxruntime"
 """The group of the runtime's own packages on Maven Central."""
@@ -60,6 +65,17 @@ def list_ingredients(profile: TargetProfile) -> tuple[Ingredient, ...]:
         for plugin in sorted(runtime.plugins)
     )
     return (first, *plugins)
+
+
+def describe_ingredients(profile: TargetProfile, provider: str) -> tuple[Dependency, ...]:
+    """The same as components that the bundle does not contain; `provider` names what adds them. ONNX Runtime is under
+    the MIT licence, its plugins under those of their vendors.
+    """
+    kind = "generic" if profile.runtime.custom_build else _PURL_TYPES.get(profile.platform.system, "generic")
+    return tuple(
+        describe_required(item.name, item.version, kind, provider, licence="MIT" if item.role == "runtime" else "")
+        for item in list_ingredients(profile)
+    )
 
 
 def reports_usage(profile: TargetProfile) -> bool:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from bundler.emitters.contract import EmitRequest
 from bundler.emitters.neutral.context import make_context
+from bundler.emitters.neutral.packages import describe_ingredients
 from bundler.emitters.payload import CONFIG_NAME, copy_payload, render_config
 from bundler.emitters.rendering import load_template, write_project
 from bundler.emitters.writing import write_text
@@ -18,6 +19,9 @@ SILENCING = (
     "the runtime that your application adds may report usage; the application turns that off with "
     "ORT_DISABLE_TELEMETRY=1, set before it is loaded"
 )
+PROVIDER = "the application"
+"""Adds the runtime."""
+
 PAYLOAD = "."
 """The bundle's own folder: nothing else is in it that would want a folder apart."""
 
@@ -35,4 +39,5 @@ def write_folder(request: EmitRequest, folder: Path, unsaid: Sequence[str]) -> E
     fields = {field.name: getattr(context, field.name) for field in dataclasses.fields(context)}
     write_project(load_template(TEMPLATE), fields, {}, folder)
     notes = (SILENCING,) if context.silenced else ()
-    return Emitted(payload=PAYLOAD, package=context.name, dependencies=(), notes=notes)
+    required = describe_ingredients(request.profile, PROVIDER)
+    return Emitted(payload=PAYLOAD, package=context.name, dependencies=required, notes=notes)

@@ -5,10 +5,12 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from bundler.emitters.components import describe_loader
 from bundler.emitters.contract import EmitRequest
 from bundler.emitters.payload import PAYLOAD
 from bundler.emitters.python.layout import LOCK, WHEELS
 from bundler.emitters.python.licences import describe_wheel
+from bundler.emitters.python.modules import LOADER
 from bundler.emitters.python.profile import PythonSettings
 from bundler.emitters.python.project import write_python_project
 from bundler.emitters.python.sharing import place_wheel
@@ -30,5 +32,8 @@ def write_dir(request: EmitRequest, folder: Path) -> Emitted:
         notes=(PythonSettings.of(request.profile).describe_pythons(chosen=request.versions_chosen),),
         payload=f"{context.package}/{PAYLOAD}",
         package=context.package,
-        dependencies=tuple(describe_wheel(wheel, WHEELS) for wheel in house.wheels),
+        dependencies=(
+            *(describe_wheel(wheel, WHEELS) for wheel in house.wheels),
+            describe_loader(f"{context.package}/{LOADER}"),
+        ),
     )

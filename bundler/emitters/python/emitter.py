@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
 
@@ -12,6 +12,7 @@ from bundler.emitters.contract import PIPELINE, EmitRequest, Identity, ProofRequ
 from bundler.emitters.python.confusion import warn_of
 from bundler.emitters.python.dir_format import write_dir
 from bundler.emitters.python.layout import PIPELINE_LOCK
+from bundler.emitters.python.licences import describe_pin
 from bundler.emitters.python.names import choose_names, make_version
 from bundler.emitters.python.pex_format import PACKAGER, write_pex
 from bundler.emitters.python.wheel_format import write_wheel
@@ -79,7 +80,7 @@ class PythonEmitter:
         folder = real_path(folder)  # packers run in folders of their own
         emitted = writer(request, folder)
         _copy_pipeline(request, folder)
-        return emitted
+        return replace(emitted, dependencies=(*emitted.dependencies, *map(describe_pin, request.pipeline_pins)))
 
     def state_need(self, profile: TargetProfile) -> Need:
         """A machine of the target's system and processor."""

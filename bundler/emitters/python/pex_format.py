@@ -6,15 +6,18 @@ import json
 from pathlib import Path
 from typing import Any
 
+from bundler.emitters.components import describe_loader
 from bundler.emitters.contract import EmitRequest
 from bundler.emitters.python.context import Context
 from bundler.emitters.python.layout import LOCK
-from bundler.emitters.python.licences import describe_wheel
+from bundler.emitters.python.licences import DEPENDENCIES, describe_packed
+from bundler.emitters.python.modules import LOADER
 from bundler.emitters.python.profile import PythonSettings
 from bundler.emitters.python.tags import expand_tags, target_markers
 from bundler.emitters.python.wheel_format import EPOCH, pack_wheel
 from bundler.emitters.python.wheelhouse import Wheelhouse, gather_wheels
 from bundler.emitters.writing import PROGRAM_MODE, copy_file, write_text
+from bundler.environments.packages import find_package
 from bundler.environments.variables import proof_environment
 from bundler.execution.temporary import temporary_folder
 from bundler.model.errors import StageError
@@ -34,30 +37,37 @@ def write_pex(request: EmitRequest, folder: Path) -> Emitted:
     """Write the bundle. Raises `BundlerError`."""
     context, house = pack_wheel(request, folder)
     wheel = next(folder.glob("*.whl"))
-    _pack(request, context, house, wheel, folder / context.artifact)
+    target = folder / context.artifact
+    packager = _pack(request, context, house, wheel, target)
     wheel.unlink()
     write_text(folder / LOCK, house.lock)
     return Emitted(
         notes=(PythonSettings.of(request.profile).describe_pythons(chosen=request.versions_chosen),),
         payload=None,
         package=context.package,
-        dependencies=tuple(describe_wheel(wheel, "") for wheel in house.wheels),
+        dependencies=(
+            *describe_packed(house.wheels, packager, target),
+            describe_loader(f"{target.name}/{DEPENDENCIES}/{wheel.name}/{context.package}/{LOADER}"),
+        ),
     )
 
 
-def _pack(request: EmitRequest, context: Context, house: Wheelhouse, wheel: Path, target: Path) -> None:
-    """Give the packager exactly the locked files; it must find every one of them and may look nowhere else."""
-    python = request.environments.resolve(PACKAGER, (PACKAGER,), request.reporter).python
+def _pack(request: EmitRequest, context: Context, house: Wheelhouse, wheel: Path, target: Path) -> Path:
+    """Give the packager exactly the locked files; it must find every one of them and may look nowhere else. Returns
+    the packager's own folder.
+    """
+    packager = request.environments.resolve(PACKAGER, (PACKAGER,), request.reporter)
     with temporary_folder("pex") as name, gather_wheels(house.wheels) as wheels:
         platforms = _write_platforms(request.profile, Path(name))
         own = Path(name) / wheel.name  # the packager takes paths for URLs, and no output whose path is not ASCII
         copy_file(wheel, own)
-        command = [str(python), "-m", "pex", *_OPTIONS, "--pex-root", f"{name}/root", "--tmpdir", name]
+        command = [str(packager.python), "-m", "pex", *_OPTIONS, "--pex-root", f"{name}/root", "--tmpdir", name]
         command += ["--preamble-file", str(data_root("templates") / "python" / "pex_preamble.py")]
         command += ["--find-links", str(wheels), str(own), "-m", context.package, "-o", str(target)]
         command += [part for path in platforms for part in ("--complete-platform", str(path))]
         _run(command, name)
     target.chmod(PROGRAM_MODE)
+    return find_package(packager, PACKAGER)
 
 
 _OPTIONS = (

@@ -9,10 +9,12 @@ import sys
 import zipfile
 from pathlib import Path
 
+from bundler.emitters.components import describe_loader
 from bundler.emitters.contract import EmitRequest
 from bundler.emitters.python.context import Context
 from bundler.emitters.python.layout import LOCK
 from bundler.emitters.python.licences import describe_wheel
+from bundler.emitters.python.modules import LOADER
 from bundler.emitters.python.profile import PythonSettings
 from bundler.emitters.python.project import write_python_project
 from bundler.emitters.python.wheelhouse import BACKEND_LOCK, Wheelhouse, fetch_runtime, find_platform
@@ -53,12 +55,17 @@ def write_wheel(request: EmitRequest, folder: Path) -> Emitted:
         notes=(PythonSettings.of(request.profile).describe_pythons(chosen=request.versions_chosen),),
         payload=None,
         package=context.package,
-        dependencies=tuple(describe_wheel(wheel, "") for wheel in house.wheels),
+        dependencies=(
+            *(describe_wheel(wheel, "") for wheel in house.wheels),
+            describe_loader(f"{context.artifact}/{context.package}/{LOADER}"),
+        ),
     )
 
 
 def pack_wheel(request: EmitRequest, folder: Path) -> tuple[Context, Wheelhouse]:
-    """Put the wheel and its README into `folder`; returns also the wheels of its runtime."""
+    """Put the wheel and its README into `folder`; returns also the wheels that it runs on, without the build backend's:
+    nothing builds from here on.
+    """
     project = folder / ".project"
     house = fetch_runtime(request)
     platform = find_platform(house.wheels, PythonSettings.of(request.profile).wheel_platforms)
@@ -67,7 +74,7 @@ def pack_wheel(request: EmitRequest, folder: Path) -> tuple[Context, Wheelhouse]
     rewrite_wheel(built, folder, platform)
     copy_file(project / "README.md", folder / "README.md")
     shutil.rmtree(project)
-    return context, house
+    return context, house.without(BACKEND_LOCK)
 
 
 def _build(backend: Path, project: Path) -> Path:

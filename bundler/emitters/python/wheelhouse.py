@@ -38,10 +38,19 @@ DOWNLOADER = "pip"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wheelhouse:
-    """All wheels for a target's Python versions, in the order of their file names; `lock` names these and no others."""
+    """All wheels for a target's Python versions, in the order of their file names. `pins` are those of all systems."""
 
     wheels: tuple[Wheel, ...]
-    lock: str
+    pins: Lock
+
+    @property
+    def lock(self) -> str:
+        """The text of the lock that names these wheels and no others."""
+        return narrow_lock(self.pins, {wheel.sha256 for wheel in self.wheels})
+
+    def without(self, name: str) -> Wheelhouse:
+        """The same without the wheels of a distribution."""
+        return replace(self, wheels=tuple(wheel for wheel in self.wheels if wheel.name != name))
 
     def find(self, name: str) -> Wheel:
         """The wheel of a distribution. Raises `KeyError`."""
@@ -65,10 +74,7 @@ def fetch_runtime(request: EmitRequest) -> Wheelhouse:
     found: dict[str, Wheel] = {}
     for version in settings.versions:
         found.update({wheel.path.name: wheel for wheel in _fetch(request, lock, version)})
-    return Wheelhouse(
-        wheels=tuple(found[name] for name in sorted(found)),
-        lock=narrow_lock(lock, {wheel.sha256 for wheel in found.values()}),
-    )
+    return Wheelhouse(wheels=tuple(found[name] for name in sorted(found)), pins=lock)
 
 
 def _fetch(request: EmitRequest, lock: Lock, version: str) -> tuple[Wheel, ...]:

@@ -9,6 +9,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from bundler.devices.contract import Need
+from bundler.emitters.components import describe_loader
 from bundler.emitters.contract import EmitRequest, Identity, ProofRequest, Served, ServeRequest
 from bundler.emitters.maps import advise_on_maps
 from bundler.emitters.payload import PAYLOAD
@@ -16,9 +17,9 @@ from bundler.emitters.rendering import compile_templates
 from bundler.emitters.web.licences import describe_runtime
 from bundler.emitters.web.names import choose_package_name, make_version
 from bundler.emitters.web.nodejs import NODE_LOCK
-from bundler.emitters.web.project import TEMPLATE, write_web_project
+from bundler.emitters.web.project import LOADER, TEMPLATE, write_web_project
 from bundler.emitters.web.tarball import write_tgz
-from bundler.emitters.web.vendor import VENDOR, runtime_lock
+from bundler.emitters.web.vendor import runtime_lock
 from bundler.environments.registry import LockSource
 from bundler.model.errors import UsageError
 from bundler.model.measurement import Measurement
@@ -36,7 +37,7 @@ def write_dir(request: EmitRequest, folder: Path) -> Emitted:
     return Emitted(
         payload=PAYLOAD,
         package=written.context.package,
-        dependencies=(describe_runtime(request, written.licences, VENDOR),),
+        dependencies=(describe_runtime(request, written.licences, folder), describe_loader(LOADER)),
         downloads=written.downloads,
     )
 

@@ -4,12 +4,13 @@ version, which is built from the same sources, has both the licence and the noti
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from bundler.emitters.contract import EmitRequest
 from bundler.emitters.web.vendor import VENDOR, find_lock
 from bundler.environments.packages import find_package
+from bundler.model.artifacts import record_folder
 from bundler.model.errors import EnvironmentMissingError
 from bundler.model.proof import Dependency
 
@@ -46,8 +47,12 @@ def find_licences(request: EmitRequest) -> tuple[LicenceFile, ...]:
     return tuple(LicenceFile(path=f"{VENDOR}/{name}", source=folder / name) for name in _TEXTS)
 
 
-def describe_runtime(request: EmitRequest, licences: tuple[LicenceFile, ...], folder: str | None) -> Dependency:
-    """The runtime as a component; `folder` is its place in the bundle, None in a packed format."""
+def describe_runtime(
+    request: EmitRequest, licences: tuple[LicenceFile, ...], project: Path, packed: str = ""
+) -> Dependency:
+    """The runtime as a component with the files that it has in the written `project`; `packed` begins their names where
+    that lies in an archive. Its digest is that of its package.
+    """
     pin = find_lock(request).pins[0]
     texts = (f"{licence.path}:\n\n{licence.source.read_text('utf-8', 'replace').strip()}" for licence in licences)
     return Dependency(
@@ -57,5 +62,8 @@ def describe_runtime(request: EmitRequest, licences: tuple[LicenceFile, ...], fo
         licence_text="\n\n".join(texts),
         purl=f"pkg:npm/{pin.name}@{pin.version}",
         sha256=pin.hashes[0],
-        file=folder,
+        file=None,
+        files=tuple(
+            replace(record, path=f"{packed}{VENDOR}/{record.path}") for record in record_folder(project / VENDOR).files
+        ),
     )

@@ -29,6 +29,9 @@ if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
 TEMPLATE = "web"
+LOADER = "loader"
+"""The folder of the loader, as the template has it."""
+
 _DEMO_PAGE = "demo.html.j2"
 """It names the other files by their digests, and so is rendered when they are there."""
 

@@ -7,10 +7,11 @@ import tarfile
 from pathlib import Path
 from typing import IO, BinaryIO, cast
 
+from bundler.emitters.components import describe_loader
 from bundler.emitters.contract import EmitRequest
 from bundler.emitters.web.compression import compress_gzip
 from bundler.emitters.web.licences import describe_runtime
-from bundler.emitters.web.project import write_web_project
+from bundler.emitters.web.project import LOADER, write_web_project
 from bundler.emitters.writing import copy_file
 from bundler.model.proof import Emitted
 from bundler.support.files import FILE_MODE
@@ -30,11 +31,13 @@ def write_tgz(request: EmitRequest, folder: Path) -> Emitted:
     written = write_web_project(request, project)
     pack_folder(project, folder / written.context.artifact)
     copy_file(project / "README.md", folder / "README.md")
+    inside = f"{written.context.artifact}/{ROOT}/"
+    runtime = describe_runtime(request, written.licences, project, inside)
     shutil.rmtree(project)
     return Emitted(
         payload=None,
         package=written.context.package,
-        dependencies=(describe_runtime(request, written.licences, None),),
+        dependencies=(runtime, describe_loader(f"{inside}{LOADER}")),
         downloads=written.downloads,
     )
 

@@ -143,16 +143,18 @@ def test_the_folder_installs_with_no_index_and_runs(request_: EmitRequest, tmp_p
 
 def test_components_carry_their_licences(request_: EmitRequest, tmp_path: Path) -> None:
     bundle, emitted = emit(request_, "dir", tmp_path)
-    for component in emitted.dependencies:
+    *wheels, loader = emitted.dependencies
+    assert (bundle / str(loader.file)).is_dir()
+    for component in wheels:
         assert component.licence != "unknown"
         assert component.file is not None
         assert (bundle / component.file).is_file()
         plain = f"pkg:pypi/{component.name.lower().replace('_', '-')}@{component.version}"
         assert component.purl == f"{plain}?file_name={Path(component.file).name}"
-    named = {component.name: component for component in emitted.dependencies}
+    named = {component.name: component for component in wheels}
     assert {pin.name for pin in read_layout(bundle).lock.pins} == {name.replace("_", "-") for name in named}
     assert [part.name for part in named["flit_core"].parts] == ["tomli"]
-    texts = {component.name: component.licence_text for component in emitted.dependencies}
+    texts = {component.name: component.licence_text for component in wheels}
     assert "MIT License" in texts["onnxruntime"]
     assert "Permission is hereby granted" in texts["onnxruntime"]
 

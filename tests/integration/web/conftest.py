@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.integration.conftest import Unproven
 from tests.support import models
 from tests.support.browser import provide_browser
-from tests.support.command_line import CommandLine
 
 
 @pytest.fixture(scope="session")
@@ -27,16 +27,12 @@ def tiny_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def unproven(bundler: CommandLine, tiny_model: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def unproven(unproven_of: Unproven) -> Path:
     """A finished bundle for WebGPU and WebAssembly that was not run yet. Tests that spoil it take a copy."""
-    output = tmp_path_factory.mktemp("web")
-    built = bundler.build(tiny_model, "--target", "web-webgpu", "--no-prove", "--output", output)
-    return Path(built["bundle"])
+    return unproven_of("web-webgpu", "dir")
 
 
 @pytest.fixture(scope="session")
-def packed(bundler: CommandLine, tiny_model: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def packed(unproven_of: Unproven) -> Path:
     """The same for WebAssembly alone, as npm packs it."""
-    output = tmp_path_factory.mktemp("packed")
-    built = bundler.build(tiny_model, "--target", "web-wasm", "--format", "tgz", "--no-prove", "--output", output)
-    return Path(built["bundle"])
+    return unproven_of("web-wasm", "tgz")

@@ -18,6 +18,7 @@ from cyclonedx.output.json import JsonV1Dot7
 from packageurl import PackageURL
 
 from bundler import __version__
+from bundler.model.artifacts import FileRecord
 from bundler.model.manifest import ModelRecord, RuntimeRecord
 from bundler.model.proof import Dependency
 from bundler.model.runtime import RuntimeComponent, RuntimeConfig
@@ -96,8 +97,26 @@ def _vendored_entry(component: Dependency) -> Entry:
         purl=PackageURL.from_string(component.purl) if component.purl else None,
         hashes=[HashType(alg=HashAlgorithm.SHA_256, content=digest)] if digest else [],
         licenses=_licences(component.licence),
-        properties=[Property(name="bundler:file", value=component.file)] if component.file else [],
-        components=[_vendored_entry(part) for part in {reference_of(part): part for part in component.parts}.values()],
+        properties=_properties(component),
+        is_external=True if component.provided_by else None,
+        components=[
+            *(_vendored_entry(part) for part in {reference_of(part): part for part in component.parts}.values()),
+            *map(_file_entry, component.files),
+        ],
+    )
+
+
+def _properties(component: Dependency) -> list[Property]:
+    named = {"file": component.file, "provided-by": component.provided_by}
+    return [Property(name=f"bundler:{name}", value=value) for name, value in named.items() if value]
+
+
+def _file_entry(record: FileRecord) -> Entry:
+    return Entry(
+        name=record.path,
+        type=ComponentType.FILE,
+        bom_ref=f"file:{record.path}",
+        hashes=[HashType(alg=HashAlgorithm.SHA_256, content=record.sha256)],
     )
 
 

@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from packaging.licenses import _spdx
 
+from bundler.model.artifacts import FileRecord
 from bundler.model.manifest import ModelRecord, RuntimeRecord
 from bundler.model.runtime import SOLE
 from bundler.reporting.notices import render_notices
@@ -68,6 +69,12 @@ WORDS = st.sampled_from(
 )
 JOINTS = st.sampled_from([" AND ", " or ", " WITH ", " ", "  ", "(", ")", " AND (", ") OR "])
 LICENCES = st.lists(st.tuples(WORDS, JOINTS), max_size=3).map(lambda parts: "".join(map("".join, parts)))
+
+
+def list_records(paths):
+    return tuple(FileRecord(path=path, size=1, sha256=sha(path)) for path in sorted(paths))
+
+
 PARTS = st.builds(make_dependency, name=st.text(min_size=1), purl=st.just("pkg:pypi/part@1"), sha256=st.none())
 COMPONENTS = st.builds(
     make_dependency,
@@ -78,13 +85,25 @@ COMPONENTS = st.builds(
     purl=st.sampled_from(["pkg:pypi/a@1", "pkg:pypi/B_c@2?x=%C3%A9", "pkg:generic/d", "pkg:maven/g/a@1#sub/path"]),
     sha256=st.sampled_from([None, sha("a"), sha("b")]),
     file=st.sampled_from([None, "wheels/a.whl", "b"]),
+    files=st.sets(st.text(min_size=1), max_size=2).map(list_records),
+)
+REQUIRED = st.builds(
+    make_dependency,
+    purl=st.sampled_from(["pkg:npm/a@1", "pkg:maven/g/a@1"]),
+    sha256=st.sampled_from([None, sha("a")]),
+    file=st.none(),
+    provided_by=st.text(min_size=1),
 )
 
 
 def place_parts(components):
-    """Each part at a place of its own, as wheels have them."""
+    """Each part and file at a place of its own, as wheels and packages have them."""
     return [
-        replace(whole, parts=tuple(replace(part, file=f"{at}.whl/{place}") for place, part in enumerate(whole.parts)))
+        replace(
+            whole,
+            parts=tuple(replace(part, file=f"{at}.whl/{place}") for place, part in enumerate(whole.parts)),
+            files=tuple(replace(record, path=f"{at}/{record.path}") for record in whole.files),
+        )
         for at, whole in enumerate(components)
     ]
 
@@ -105,7 +124,7 @@ def check_against_library(components):
 
 
 @settings(max_examples=200)
-@given(st.lists(COMPONENTS, max_size=4).map(place_parts))
+@given(st.lists(COMPONENTS | REQUIRED, max_size=4).map(place_parts))
 def test_the_text_is_that_of_the_library(components):
     check_against_library(components)
 
@@ -218,7 +237,23 @@ def test_notices_hold_each_licence_once(snapshot):
 
 
 def test_notices_of_a_bundle_that_vendors_nothing():
-    assert "This bundle contains no third-party software" in render_notices("net", ())
+    required = make_dependency(provided_by="the application")
+    text = render_notices("net", (required,))
+    assert "This bundle contains no third-party software" in text
+    assert text.endswith("and does not contain them:\n\n  onnxruntime 1.31.1: MIT, from the application\n")
+
+
+def test_a_licence_that_is_the_same_for_all_is_there_where_a_package_has_no_text():
+    text = render_notices("net", (make_dependency(name="bare", licence="Apache-2.0", licence_text=""),))
+    assert "TERMS AND CONDITIONS FOR USE, REPRODUCTION, AND DISTRIBUTION" in text
+
+
+def test_what_others_provide_is_external():
+    text = render((make_dependency(file=None, provided_by="Maven repositories"),))
+    assert JsonStrictValidator(SchemaVersion.V1_7).validate_str(text) is None
+    found = find(json.loads(text), "onnxruntime")
+    assert found["isExternal"] is True
+    assert found["properties"] == [{"name": "bundler:provided-by", "value": "Maven repositories"}]
 
 
 def test_usual_licences_are_written_without_the_library():

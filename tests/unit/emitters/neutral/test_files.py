@@ -99,7 +99,8 @@ def test_the_same_request_gives_the_same_bytes(request_: EmitRequest, bundle: Pa
 def test_nothing_is_vendored_and_nothing_is_locked(request_: EmitRequest, tmp_path: Path) -> None:
     (tmp_path / "bundle").mkdir()
     emitted = EMITTER.emit(request_, tmp_path / "bundle")
-    assert (emitted.payload, emitted.package, emitted.dependencies) == (".", "Tiny CNN", ())
+    assert (emitted.payload, emitted.package) == (".", "Tiny CNN")
+    assert [component.provided_by for component in emitted.dependencies] == ["the application"]
     assert EMITTER.locks(request_.profile, "files") == {}
 
 

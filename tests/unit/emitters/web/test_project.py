@@ -140,9 +140,14 @@ def test_what_is_reported_of_it(request_: EmitRequest, tmp_path: Path) -> None:
     (tmp_path / "bundle").mkdir()
     emitted = EMITTER.emit(request_, tmp_path / "bundle")
     assert (emitted.payload, emitted.package) == ("payload", "tiny-cnn")
-    (component,) = emitted.dependencies
+    component, loader = emitted.dependencies
+    assert loader.file == "loader"
     assert component.purl == "pkg:npm/onnxruntime-web@1.30.0"
-    assert (component.licence, component.file) == ("MIT", "vendor")
+    assert component.licence == "MIT"
+    shipped = record_folder(tmp_path / "bundle" / "vendor").files
+    assert {record.path: record.sha256 for record in component.files} == {
+        f"vendor/{record.path}": record.sha256 for record in shipped
+    }
     assert "MIT License" in component.licence_text
     assert "Notices" in component.licence_text
 
