@@ -39,9 +39,9 @@ class Limits:
 
 
 LARGEST: Final = Limits(samples=1, multiplications=1_500_000_000, byte_size=2 << 20)
-"""One sample, as large as is affordable: it costs a tenth of a second for each time that the set runs."""
+"""One sample, as large as is affordable: a quarter of what all small ones may cost."""
 SEVERAL: Final = Limits(samples=8, multiplications=6_000_000_000, byte_size=4 << 20)
-"""For a precision: as many as the small samples, so that the figures over all samples are of both."""
+"""For a precision: up to as many as there are small samples, so that the figures over all samples are of both."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -75,6 +75,8 @@ class ScoreRows:
     """
 
     leads: list[np.ndarray] = field(default_factory=list)
+    spreads: list[float] = field(default_factory=list)
+    """The standard deviation of each sample's rows."""
     places: set[int] = field(default_factory=set)
     rows: int = 0
     likely: bool = True
@@ -94,6 +96,7 @@ class ScoreRows:
         self._keep(rows)
         two = np.partition(rows, -2, axis=1)[:, -2:]
         self.leads.append(two[:, 1] - two[:, 0])
+        self.spreads.append(float(rows.std()))
         self.places.update(np.unique(rows.argmax(axis=1)).tolist())
         sums = rows.sum(axis=1)
         probable = bool((rows >= 0).all() and np.abs(sums - 1).max() < 1e-3)  # noqa: PLR2004 - a softmax in half precision
@@ -105,12 +108,15 @@ class ScoreRows:
             self.kept.setdefault(rows.shape[1], []).append(rows[:room].copy())
 
     def look_like_scores(self, spread: float) -> bool:
-        """Whether the highest place varies and most rows are decided, for an output of this standard deviation."""
+        """Whether the highest place varies and most rows are decided, for an output of this standard deviation, or of
+        its sample's where that is larger: among masks that are almost empty, a full one would look decided.
+        """
         if not self.likely or len(self.places) < PAIR or spread <= 0:
             return False
         if any(_hold_several_units(np.concatenate(kept)) for kept in self.kept.values()):
             return False  # the highest number of a box and its scores is meaningless
-        return float(np.median(np.concatenate(self.leads))) >= MIN_DECIDED_LEAD * spread
+        leads = [lead / max(own, spread) for lead, own in zip(self.leads, self.spreads, strict=True)]
+        return float(np.median(np.concatenate(leads))) >= MIN_DECIDED_LEAD
 
     def saturated_share(self) -> float:
         """The share of rows of probabilities whose highest is almost 1; 0 for other rows."""

@@ -27,7 +27,6 @@ from bundler.onnxkit.known_words import Words, draw_words
 from bundler.onnxkit.seeded_values import (
     WORDS,
     Shape,
-    add_outliers,
     draw_floats,
     draw_integers,
     draw_lengths,
@@ -68,7 +67,7 @@ class ValueHints:
 class Maker:
     """Generates one sample's inputs, at the guessed `sizes`, with those that the model's errors `named` and then
     `changes` over them. `plain` ones have no padding, no shorter lengths, and take one branch of every condition.
-    Dimensions with `ranges` have their best size, until changed. With `outliers`, one sample has some large values.
+    Dimensions with `ranges` have their best size, until changed.
     """
 
     signature: Signature
@@ -79,7 +78,6 @@ class Maker:
     changes: Mapping[Key, int] = field(default_factory=dict)
     plain: bool = False
     ranges: Mapping[Key, SizeRange] = field(default_factory=dict)
-    outliers: bool = False
 
     @property
     def assigned(self) -> dict[Key, int]:
@@ -169,8 +167,6 @@ class _Drawing:
         values = np.asarray(draw_floats(shape, self._index, self._generator))
         if port in self._maker.hints.thresholds:
             values = draw_around(values, self._maker.hints.thresholds[port], self._generator)
-        elif self._maker.outliers:
-            values = add_outliers(values, self._index, self._generator)
         return values.astype(np.float32).astype(element.dtype)
 
     def _mask(self, shape: Shape, *, inverted: bool) -> np.ndarray:

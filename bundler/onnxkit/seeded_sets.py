@@ -17,14 +17,12 @@ from bundler.model.signature import Signature
 from bundler.model.stage import Report
 from bundler.onnxkit.compared_constants import compared_constants, find_masks
 from bundler.onnxkit.digests import digest_each
-from bundler.onnxkit.equality import value_is_finite
 from bundler.onnxkit.index_bounds import index_bounds
 from bundler.onnxkit.known_words import known_words
 from bundler.onnxkit.larger_sizes import Larger, Limits, find_larger
 from bundler.onnxkit.other_sizes import OtherSizes, find_other_sizes
 from bundler.onnxkit.running import RunError, RunTimeError, run_in_lanes, run_session
 from bundler.onnxkit.seeded_inputs import Maker, ValueHints
-from bundler.onnxkit.seeded_values import OUTLIER_SAMPLE
 from bundler.onnxkit.size_search import SizeSearch, describe_sizes, limit_run
 from bundler.onnxkit.tree_thresholds import tree_thresholds
 from bundler.onnxkit.value_files import Value, count_bytes
@@ -111,12 +109,9 @@ def make_seeded_set(
     *,
     least: int = MIN_SAMPLES,
     larger: Limits | None = None,
-    outliers: bool = False,
 ) -> SeededSet:
     """At most `count` samples that the model runs on, and `least` for an expensive model; within the limits of `larger`
-    some have larger sizes, which may come to them. With `outliers` one has some large values, if the model's answers
-    are finite there: not where precision is lost, since ranges and half precision are not made for such values, and not
-    for a stream, whose states would keep them. Raises `ModelError`.
+    some have larger sizes, which may come to them. Raises `ModelError`.
     """
     search = SizeSearch(
         session=model.session,
@@ -135,13 +130,14 @@ def make_seeded_set(
     first = SeededSample(maker=base, seed=seed, index=0, first_run=digest_each(outputs))
     planned = [_plan(base, others, index) for index in range(affordable)]
     beyond = find_larger(search, base, others, model.structure, larger) if larger is not None else Larger()
-    planned = [replace(maker, outliers=outliers) for maker in _add_larger(planned, beyond)]
+    planned = _add_larger(planned, beyond)
     seconds = limit_run(max(multiplications, beyond.multiplications))
+    samples = (first, *_run_others(model, seed, base, planned, seconds))[: len(planned)]
     return SeededSet(
-        samples=(first, *_run_others(model, seed, base, planned, seconds))[: len(planned)],
+        samples=samples,
         sizes={key: size for key, size in base.assigned.items() if isinstance(key, str)},
         shapes=base.shapes,
-        dimensions=_with_larger(others.dimensions, beyond),
+        dimensions=tuple(_with_sizes_of(samples, item) for item in others.dimensions),
         wanted=count,
         multiplications=multiplications,
         sample_bytes=sample_bytes,
@@ -162,17 +158,13 @@ def _run_others(
     for index, outputs in enumerate(run_in_lanes(model.session, feeds, model.lanes, seconds), start=1):
         if isinstance(outputs, RunTimeError):
             raise _endless(planned[index], seconds)
-        if not isinstance(outputs, RunError) and not _overflows(planned[index], index, outputs):
+        if not isinstance(outputs, RunError):
             found: tuple[Maker, dict[str, Value]] | None = (planned[index], outputs)
         else:
             found = _first_that_runs(model.session, _gentler(base, planned[index]), seed, index)
         if found is not None:
             maker, values = found
             yield SeededSample(maker=maker, seed=seed, index=index, first_run=digest_each(values))
-
-
-def _overflows(maker: Maker, index: int, outputs: Mapping[str, Value]) -> bool:
-    return maker.outliers and index == OUTLIER_SAMPLE and not all(map(value_is_finite, outputs.values()))
 
 
 def _endless(maker: Maker, seconds: float) -> ModelError:
@@ -199,23 +191,14 @@ def _add_larger(planned: list[Maker], larger: Larger) -> list[Maker]:
     return [larger.makers[0] if index == last else maker for index, maker in enumerate(planned)]
 
 
-def _with_larger(dimensions: Sequence[TriedDimension], larger: Larger) -> tuple[TriedDimension, ...]:
-    """Also the sizes of the larger samples."""
-    assigned = [maker.assigned for maker in larger.makers]
-    return tuple(
-        replace(
-            item,
-            sizes=tuple(sorted({*item.sizes, *(sizes[item.symbol or (item.port, item.axis)] for sizes in assigned)})),
-        )
-        for item in dimensions
-    )
+def _with_sizes_of(samples: Sequence[SeededSample], item: TriedDimension) -> TriedDimension:
+    """Also the larger sizes, where a sample has them in the end."""
+    found = {sample.maker.assigned[item.symbol or (item.port, item.axis)] for sample in samples}
+    return replace(item, sizes=tuple(sorted({*item.sizes, *found})))
 
 
 def _gentler(base: Maker, planned: Maker) -> Iterator[Maker]:
     """Replacements for a rejected sample, the most similar first."""
-    if planned.outliers:
-        planned = replace(planned, outliers=False)
-        yield planned
     yield replace(planned, plain=True)
     if planned != base:
         yield base

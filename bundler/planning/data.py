@@ -11,7 +11,7 @@ from bundler.model.codec import encode
 from bundler.model.errors import UsageError
 from bundler.model.facts import ModelFacts
 from bundler.model.fixing import Fixing
-from bundler.model.golden_inputs import GoldenKind, LostBy
+from bundler.model.golden_inputs import GoldenKind
 from bundler.model.plan import HOST, MODEL, ORIGINAL, Step
 from bundler.model.signature import Dimension
 from bundler.model.stage import Note
@@ -75,11 +75,11 @@ class DataPlan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seeds:
-    """Seeded inputs for the golden set, used without samples. `lost_by` says what loses precision."""
+    """Seeded inputs for the golden set, used without samples. `rounds`: a method loses precision."""
 
     seed: int
     count: int
-    lost_by: LostBy = "nothing"
+    rounds: bool = False
 
 
 def share_samples(
@@ -278,7 +278,7 @@ def _record_seeded(fixing: Fixing, seeds: Seeds) -> Step:
             **fixing.options(),
             "seed": seeds.seed,
             "count": seeds.count,
-            **({} if seeds.lost_by == "nothing" else {"lost_by": seeds.lost_by}),
+            **({"rounds": True} if seeds.rounds else {}),
         },
         reason="reference outputs of the original model",
     )

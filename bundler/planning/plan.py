@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from bundler.model.facts import ModelFacts
-from bundler.model.golden_inputs import LostBy
 from bundler.model.plan import HOST, MODEL, ComponentPlan, Decision, Step
 from bundler.model.requirements import FIXED_BY
 from bundler.model.signature import Signature
@@ -97,12 +96,11 @@ def _plan_data(settled: SettledProfile, request: PlanRequest, methods: Mapping[s
     tried = any(asked_method(profile, variant) == AUTO for variant in profile.variants)
     if not request.state and (calibrates or (tried and may_calibrate(profile))):
         samples, calibration = share_samples(samples, calibration)
-    lost_by = _find_loss(settled, by_method=bool(used) or tried)
     return plan_data(
         settled.facts,
         profile,
         settled.fixing,
-        Seeds(seed=request.seed, count=request.synthetic_count, lost_by=lost_by),
+        Seeds(seed=request.seed, count=request.synthetic_count, rounds=bool(used) or tried),
         samples=samples,
         calibration=calibration,
         rounds=bool(used) or profile.accuracy.metric is not None,
@@ -110,15 +108,6 @@ def _plan_data(settled: SettledProfile, request: PlanRequest, methods: Mapping[s
         golden=request.golden,
         state=request.state,
     )
-
-
-def _find_loss(settled: SettledProfile, *, by_method: bool) -> LostBy:
-    """What loses precision, also in a model that came quantised."""
-    if by_method:
-        return "method"
-    profile = settled.profile
-    rounds = any(computed_loss(profile, variant, "none") != "none" for variant in profile.variants)
-    return "device" if rounds or settled.facts.quantized else "nothing"
 
 
 def step_environments(profile: TargetProfile) -> tuple[str, ...]:

@@ -148,12 +148,12 @@ def call_classes(
         return Called(missing=error.message)
     about = describe_classes(classes.config, classes.package, type_)
     wanted, place = list_wanted(classes.config, classes.recorded), device.put(classes.outputs)
-    for name, variant in (
-        (each.name, one.name) for each, one in classes.config.pairs if (each.name, one.name) in passed
-    ):
-        folder, count = f"{place}/{wanted[name][variant]['folder']}", wanted[name][variant]["samples"]
-        task = {"folder": folder, "samples": count, "recorded": classes.recorded[name].samples}
-        about[name].setdefault("wanted", {})[variant] = task
+    for name, each in about.items():
+        each["wanted"] = {
+            variant: {**task, "folder": f"{place}/{task['folder']}", "recorded": classes.recorded[name].samples}
+            for variant, task in wanted[name].items()
+            if (name, variant) in passed
+        }
     request = {
         **{name: getattr(classes, name) for name in ("loader", "sha256", "assets", "payload")},
         "class": f"{classes.package}.{name_bundle(classes.config, type_)}",

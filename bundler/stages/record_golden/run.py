@@ -245,9 +245,8 @@ def _seeded_inputs(model: SeededModel, options: Options, report: Report) -> _Inp
     """Seeded inputs of sizes that the model runs on. Raises `ModelError` when there are none."""
     try:
         # All steps of a stream have the sizes of the first.
-        larger = None if options.state else SEVERAL if options.lost_by == "method" else LARGEST
-        outliers = options.lost_by == "nothing" and not options.state
-        found = make_seeded_set(model, options.seed, options.count, report, larger=larger, outliers=outliers)
+        larger = None if options.state else SEVERAL if options.rounds else LARGEST
+        found = make_seeded_set(model, options.seed, options.count, report, larger=larger)
     except ModelError as error:
         if not (options.dimensions or options.shapes):
             raise

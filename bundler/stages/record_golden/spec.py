@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from bundler.model.golden_inputs import LostBy, TriedDimension, Weakness
+from bundler.model.golden_inputs import TriedDimension, Weakness
 from bundler.model.reference import ReferenceFigures
 from bundler.model.shapes import FixedShape, SizeRange
 from bundler.model.signature import Dimension
@@ -51,8 +51,7 @@ class Options:
     set that this stage recorded from the same model, of which samples are copied with their outputs.
 
     `seed` and `count` (a maximum: fewer for a large model) are for seeded inputs, when no samples are given, and so is
-    `lost_by`, which says what loses precision: where a method does, samples of several larger sizes come to them, and
-    where nothing does, one sample has some large values;
+    `rounds`: some method loses precision, so that samples of several larger sizes come to them;
     `dimensions` gives dynamic dimensions a size by name, `shapes` those without a name (by input, None where nothing is
     fixed), and `ranges` bound open ones, by name or place; of given samples at most `max_samples` are used, spread
     evenly. A set that `travels` is part of every bundle: its samples are named by numbers, and with `alike` they are
@@ -64,7 +63,7 @@ class Options:
 
     seed: int = 0
     count: int = 8
-    lost_by: LostBy = "nothing"
+    rounds: bool = False
     dimensions: Mapping[str, int] = field(default_factory=dict)
     shapes: Mapping[str, FixedShape] = field(default_factory=dict)
     ranges: Mapping[str, SizeRange] = field(default_factory=dict)

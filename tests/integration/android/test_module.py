@@ -99,6 +99,12 @@ OTHERWISE = {
         "openBlocking: IntegrityException",
     ),
     "another configuration": ("SensesBundle.kt", 'CONFIG_SHA256 = "', 'CONFIG_SHA256 = "0', "IntegrityException"),
+    "one sample is tested, and all are reported": (
+        "loader/SelfTest.kt",
+        "for (sample in golden.samples)",
+        "for (sample in golden.samples.take(1))",
+        "its self-test runs 1 of",
+    ),
     "it says that it cannot run here": (
         "loader/Variants.kt",
         "class Tried(val opened: OpenVariant?, val reason: String)",
@@ -114,16 +120,33 @@ def test_a_loader_that_was_altered_is_no_verified_module(
 ) -> None:
     """The models are whole, and the module's own code is not: its digests were renewed with it."""
     name, old, new, reason = OTHERWISE[what]
-    copy = tmp_path / "copy"
-    shutil.copytree(module, copy)
-    (file,) = copy.rglob(name)
-    text = file.read_text("utf-8")
-    assert old in text
-    file.write_text(text.replace(old, new), "utf-8")
-    renew_digest(copy, file)
+    copy = Path(shutil.copytree(module, tmp_path / "copy"))
+    alter(copy, name, old, new)
     answer = bundler.run("verify", copy).expect(8)
     assert "the module's own loader" in answer.err + answer.out
     assert reason in answer.err + answer.out
+
+
+def test_a_loader_that_compares_values_with_themselves_is_no_verified_module(
+    module: Path, bundler: CommandLine, tmp_path: Path
+) -> None:
+    """All of its calls answer alike."""
+    copy = Path(shutil.copytree(module, tmp_path / "copy"))
+    given = "return Array(outputs.size) { made[it] ?: take(results, outputs[it].name) }"
+    alter(
+        copy, "loader/Caller.kt", given, f"{given}.also {{ all -> all.forEach {{ one -> one.floats().put(0, 9f) }} }}"
+    )
+    alter(copy, "loader/SelfTest.kt", "if (isStable || !same) actual else recorded", "recorded")
+    answer = bundler.run("verify", copy).expect(8)
+    assert "and its loader reports 0" in answer.err + answer.out
+
+
+def alter(module: Path, name: str, old: str, new: str) -> None:
+    (file,) = module.rglob(name)
+    text = file.read_text("utf-8")
+    assert old in text
+    file.write_text(text.replace(old, new), "utf-8")
+    renew_digest(module, file)
 
 
 def test_the_catalogue_names_what_the_build_files_use(module: Path) -> None:

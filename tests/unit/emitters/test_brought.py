@@ -195,3 +195,25 @@ def test_a_copy_that_ran_has_its_outputs_compared_too_and_the_worse_count(tmp_pa
     (tmp_path / "0-copy" / "index.json").unlink()
     found = brought.judge(good, component, VARIANT, Recorded(samples=2, output_bytes=(4, 4)))
     assert "FileNotFoundError" in found.reason
+
+
+@pytest.mark.parametrize(("kind", "rounding", "passed"), [
+    ("float16", 1e-5, True), ("float32", 1e-5, False), ("float16", 0.0, False)
+])  # fmt: skip
+def test_two_calls_may_round_to_few_bits_otherwise(tmp_path: Path, kind: str, rounding: float, passed: bool) -> None:  # noqa: FBT001
+    component = write_golden(tmp_path)
+    port = component.signature.outputs[0]
+    outputs = (replace(port, type=replace(port.type, element_type=kind)),)
+    component = replace(component, signature=replace(component.signature, outputs=outputs))
+    (tmp_path / "0").mkdir()
+    (tmp_path / "0" / "index.json").touch()
+    brought = Brought(
+        folder=tmp_path,
+        wanted={SOLE: {"cpu": {"folder": "0", "copy": "0-copy", "samples": 2}}},
+        compare=lambda *_: compared(1e-3),
+        find_golden=find_in(tmp_path),
+        rounding=lambda _: rounding,
+    )
+    good = Reported(passed=True, reason="", comparison=compared(1e-5))
+    variant = replace(VARIANT, gate=Gate(default=Tolerance(absolute=1e-2, relative=0.0)))
+    assert brought.judge(good, component, variant, Recorded(samples=2, output_bytes=(4, 4))).passed is passed

@@ -103,6 +103,8 @@ def test_scores_of_classes_are_distinguished_from_other_numbers() -> None:
     assert not describe(RANDOM.standard_normal((50, 384))).scores  # an embedding
     assert not describe(np.cumsum(RANDOM.standard_normal((50, 64)), axis=1)).scores  # a curve
     assert not describe(RANDOM.standard_normal(50)).scores
+    full = np.cumsum(RANDOM.standard_normal((1, 1, 60, 64)), axis=3)
+    assert not describe(full, *(confident(10) * 1e-6 for _ in range(3))).scores  # a mask, among almost empty ones
     first = confident()
     first[:, 0] += 100
     assert not describe(first).scores  # always the same place

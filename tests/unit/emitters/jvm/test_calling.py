@@ -77,7 +77,7 @@ def test_the_program_is_told_all_names(config: RuntimeConfig) -> None:
     about = machine.request["components"]["see"]
     assert (about["class"], about["getter"]) == ("com.acme.several.See", "getSee")
     assert list(about["inputs"]) == [port.name for port in see.signature.inputs]
-    assert about["wanted"] == {"cpu": {"folder": "outputs/0", "samples": 2, "recorded": 3}}
+    assert about["wanted"] == {"cpu": {"folder": "outputs/0", "copy": "0-copy", "samples": 2, "recorded": 3}}
     assert called.find_fault(see) == ""
     assert called.describe(see, see.variants[0]) == "; its class See gave the same outputs"
     assert called.describe(see, replace(see.variants[0], name="gpu")) == ""
