@@ -103,7 +103,7 @@ def find_contradicted(
             found[port.name] = None
             continue
         true = tuple(
-            size if all(shape[axis] in _allowed(size, shape[axis], sizes) for shape, sizes in given) else None
+            None if size in unequal or not all(_allows(size, shape[axis], sizes) for shape, sizes in given) else size
             for axis, size in enumerate(declared)
         )
         if true != declared:
@@ -121,10 +121,10 @@ def _bind_symbols(signature: Signature, shapes: Mapping[str, tuple[int, ...]]) -
     return bound
 
 
-def _allowed(declared: Dimension, given: int, bound: Mapping[str, set[int]]) -> set[int]:
+def _allows(declared: Dimension, given: int, bound: Mapping[str, set[int]]) -> bool:
     if isinstance(declared, str):
-        return bound.get(declared, {given})
-    return {given if declared is None else declared}
+        return given in bound.get(declared, {given})
+    return declared is None or given == declared
 
 
 def correct_shapes(signature: Signature, shapes: Mapping[str, tuple[Dimension, ...] | None]) -> Signature:

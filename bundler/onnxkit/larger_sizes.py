@@ -12,6 +12,7 @@ from typing import Final
 from onnx import ModelProto
 
 from bundler.model.free_dimensions import FreeDimension, Key, free_dimensions
+from bundler.model.golden_inputs import TriedDimension
 from bundler.onnxkit.other_sizes import Changes, OtherSizes
 from bundler.onnxkit.seeded_inputs import Maker
 from bundler.onnxkit.size_search import SizeSearch
@@ -124,14 +125,17 @@ def larger_changes(base: Maker, others: OtherSizes) -> list[Changes]:
     the ones that ran are omitted. Dimensions whose range is declared have its ends tried already, and those that run at
     one size only have no other.
     """
-    fixed = {item.label for item in others.dimensions if item.only_size is not None}
-    open_ones = (item for item in free_dimensions(base.signature) if item.label not in fixed)
+    fixed = {_key(item) for item in others.dimensions if item.only_size is not None}
+    open_ones = (item for item in free_dimensions(base.signature) if item.key not in fixed)
     free = [item for item in open_ones if item.key not in base.ranges]
-    largest = {item.label: max(item.sizes) for item in others.dimensions}
+    largest = {_key(item): max(item.sizes) for item in others.dimensions}
     places = [_sizes_of(free, place) for place in range(max(len(LENGTHS), *map(len, PICTURES.values())))]
-    labels = {item.key: item.label for item in free}
-    found = [changes for changes in places if any(size > largest.get(labels[key], 0) for key, size in changes.items())]
+    found = [changes for changes in places if any(size > largest.get(key, 0) for key, size in changes.items())]
     return [changes for place, changes in enumerate(found) if changes not in found[:place]]
+
+
+def _key(item: TriedDimension) -> Key:
+    return item.symbol or (item.port, item.axis)
 
 
 def _sizes_of(free: Sequence[FreeDimension], place: int) -> dict[Key, int]:

@@ -23,6 +23,7 @@ from bundler.onnxkit.larger_sizes import Larger, Limits, find_larger
 from bundler.onnxkit.other_sizes import OtherSizes, find_other_sizes
 from bundler.onnxkit.running import RunError, RunTimeError, run_in_lanes, run_session
 from bundler.onnxkit.seeded_inputs import Maker, ValueHints
+from bundler.onnxkit.seeded_values import is_noise
 from bundler.onnxkit.size_search import SizeSearch, describe_sizes, limit_run
 from bundler.onnxkit.tree_thresholds import tree_thresholds
 from bundler.onnxkit.value_files import Value, count_bytes
@@ -184,11 +185,13 @@ def _plan(base: Maker, others: OtherSizes, index: int) -> Maker:
 
 
 def _add_larger(planned: list[Maker], larger: Larger) -> list[Maker]:
-    """One takes the place of the last sample with other sizes, if an earlier one has them too; several are added."""
-    last = len(planned) // 2 * 2 - 1
-    if len(larger.makers) != 1 or last < 0 or planned[last] not in planned[1:last]:
+    """One takes the place of the last sample with other sizes that is not noise, if another has them too; several are
+    added.
+    """
+    places = [index for index in range(1, len(planned), 2) if not is_noise(index)]
+    if len(larger.makers) != 1 or not places or planned.count(planned[places[-1]]) == 1:
         return [*planned, *larger.makers]
-    return [larger.makers[0] if index == last else maker for index, maker in enumerate(planned)]
+    return [larger.makers[0] if index == places[-1] else maker for index, maker in enumerate(planned)]
 
 
 def _with_sizes_of(samples: Sequence[SeededSample], item: TriedDimension) -> TriedDimension:

@@ -43,11 +43,16 @@ def draw_floats(shape: Shape, index: int, generator: np.random.Generator) -> np.
 def draw_scenes(shape: Shape, index: int, generator: np.random.Generator) -> np.ndarray | None:
     """Scenes with values from 0 to 1; None where the shape is not that of images, and for the samples of noise."""
     axis = _find_channels(shape)
-    if axis is None or _kind(index) == 0:
+    if axis is None or is_noise(index):
         return None
     rows, columns = (size for place, size in enumerate(shape) if place not in (0, axis))
     scenes = [_draw_scene(shape[axis], rows, columns, generator) for _ in range(shape[0])]
     return np.moveaxis(np.stack(scenes), 1, axis) if scenes else None
+
+
+def is_noise(index: int) -> bool:
+    """Whether images of this sample are noise, to which a detector may answer nothing."""
+    return _kind(index) == 0
 
 
 def _kind(index: int) -> int:

@@ -21,7 +21,7 @@ def find_accuracies(
     """One for each variant, in the plan's order; none for a variant whose model nothing changed.
 
     The figures of the last stage are over the most samples. Where the CPU ran that one in place of the variant's own
-    provider, those of `runs` are nearer to a device's outputs. Where the bundle was not run, they are of this machine.
+    provider, those of `runs` are nearer to a device's outputs. Where the bundle was not run, they say so.
     """
     own = {run.variant: run for run in runs}
     return tuple(_find_accuracies(plan, outcomes, own))
@@ -40,7 +40,7 @@ def _find_accuracies(
         run = runs.get(variant.name)
         device = variant.gate or gate
         if _ran_on(steps[judged], variant):
-            here = "" if run else f"on this machine, by {steps[judged].environment.replace('==', ' ')}"
+            here = "" if run else f"when it was built, by {steps[judged].environment.replace('==', ' ')}"
             yield replace(_describe(variant, comparison, gate), place=here)
         elif run is not None:
             found = _describe(variant, _refer(run.comparison, references), device)

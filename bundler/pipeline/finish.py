@@ -15,7 +15,7 @@ from bundler.emitters.writing import write_text
 from bundler.model.digests import digest_file
 from bundler.model.errors import BundlerError, GateError, StageError, VerificationError
 from bundler.model.events import Reporter, StepFinished, StepsEnded, StepStarted
-from bundler.model.free_dimensions import shown_name
+from bundler.model.free_dimensions import shown_name, tensor_type
 from bundler.model.manifest import MANIFEST_NAME, GateRecord, Manifest, ModelRecord, RuntimeRecord
 from bundler.model.measurement import USUAL, Measurement, Timing
 from bundler.model.plan import MODEL
@@ -334,7 +334,7 @@ def _prove(request: FinishRequest) -> tuple[VariantProof, ...]:
 def _hint_after(failed: Sequence[VariantProof], parts: Sequence[BuiltPart]) -> str:
     """What helps depends on whether the bundle answered: no gate and no level of optimisation opens a model."""
     if not all(proof.comparison is not None and proof.comparison.outputs for proof in failed):
-        doubles = [name for part in parts if _is_accelerated(part, failed) for name in part.prepared.facts.doubles]
+        doubles = [name for part in parts if _is_accelerated(part, failed) for name in _list_doubles(part, failed)]
         if doubles:
             return (
                 f"export the model in float32: {shown_name(doubles[0])} is float64, which accelerators lack; or build "
@@ -353,6 +353,16 @@ def _hint_after(failed: Sequence[VariantProof], parts: Sequence[BuiltPart]) -> s
     return "; ".join((*hints, "the output folder was not changed"))
 
 
+def _list_doubles(part: BuiltPart, failed: Sequence[VariantProof]) -> Sequence[str]:
+    """Where the component has float64: in inputs and outputs alone, where the inside was narrowed."""
+    names = {proof.variant for proof in failed if proof.component == part.prepared.plan.name}
+    if not any(step.options.get("single_precision") and step.variant in names for step in part.prepared.plan.steps):
+        return part.prepared.facts.doubles
+    signature = part.prepared.facts.signature
+    ports = (*signature.inputs, *signature.outputs)
+    return [port.name for port in ports if tensor_type(port.type).element_type == "float64"]
+
+
 def _is_accelerated(part: BuiltPart, failed: Sequence[VariantProof]) -> bool:
     """Whether a variant of this component that failed is for more than a CPU."""
     names = {proof.variant for proof in failed if proof.component == part.prepared.plan.name}
@@ -366,14 +376,21 @@ def _list_wider_precisions(part: BuiltPart, names: Collection[str]) -> Iterator[
     """How the variants of these names compute in more bits, where they round to fewer than the original model."""
     profile = part.prepared.profile
     converted = {step.variant: step for step in part.prepared.plan.steps if step.stage == CONVERT_FLOAT.name}
+    half = {
+        name
+        for name, step in converted.items()
+        if step.options.get("type", "float16") == "float16" and step.options.get("scope", "model") == "model"
+    }
     for variant in profile.variants:
         name, first = variant.name, variant.providers[0].name
         exact = find_provider(first).numerics.exact
         if name not in names:
             continue
-        if name in converted:
+        if name in half:
             search = "" if converted[name].options.get("search") else f"{_SEARCH.format(name)}, or "
             yield f"{name} is in half precision, whose sums overflow on some devices: {search}{_NONE.format(name)}"
+        elif name in converted:
+            yield f"{name} was converted to 16 bits: compare without, {_NONE.format(name)}"
         elif exact and judge_rounding(profile, variant) != "none":
             prefix = f"--set variants.{name}.providers.{first}.options"
             options = " ".join(f"{prefix}.{key}={value}" for key, value in exact.items())

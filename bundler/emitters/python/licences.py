@@ -169,7 +169,7 @@ def _find_licence(metadata: Message) -> str:
         return str(expression)
     text = str(metadata["License"] or "").strip().partition("\n")[0]
     listed = [str(name) for name in metadata.get_all("Classifier", []) if name.startswith(_CLASSIFIER)]
-    classified = " or ".join(name.removeprefix(_CLASSIFIER) for name in listed)
+    classified = ", ".join(name.removeprefix(_CLASSIFIER) for name in listed)
     found = _find_expression(text) or _find_expression(classified)
     return found or classified or text or "unknown"
 

@@ -65,7 +65,9 @@ def _compile(job: Job, source: str, target: str, index: int) -> None:
         if "Unable to compile any nodes" in message:
             raise NothingAssignedError(message) from cause
         hint = "check the provider's options, or compile on the device"
-        doubles = find_doubles(onnx.load(Path(job.folder, source), load_external_data=False))
+        model = onnx.load(Path(job.folder, source), load_external_data=False)
+        ports = {port.name for port in (*model.graph.input, *model.graph.output)}
+        doubles = [name for name in find_doubles(model) if name not in ports]
         if doubles:
             hint = f"export the model in float32: {shown_name(doubles[0])} is float64, which accelerators lack"
         raise StageError(f"{job.provider} cannot compile the model", details=(message,), hint=hint) from cause

@@ -59,33 +59,35 @@ class Search:
     gate: Gate
     say: Say
     rounds: int = 0
+    held: list[str] = field(default_factory=list)
+    """Means whose sum overflows, which a search always keeps: no figure of the emulation says what they cost."""
+    _summed: list[str] | None = None
     _references: dict[int, Mapping[str, Value]] = field(default_factory=dict)
     _remembered: int = 0
     _sizes: dict[str, int] = field(default_factory=dict)
 
     def find(self) -> Found:
         """The nodes to keep. Raises `StageError` when the model fails on a sample."""
-        summed = self.find_summed()
-        first = self.judge(summed)
+        self.held = self.find_summed()
+        first = self.judge(())
         if first.holds():
-            return Found(summed, summed, first, first, self.rounds, len(self.indices))
+            return Found(self.held, self.held, first, first, self.rounds, len(self.indices))
         overflow = self.find_overflow()
-        pinned = [name for name in self.emulator.wiring.nodes if name in overflow]
-        last = self.judge(pinned) if pinned else first
-        keep = pinned
+        pinned = [name for name in self.emulator.wiring.nodes if name in overflow.difference(self.held)]
+        keep, last = pinned, self.judge(pinned) if pinned else first
         if not last.holds():
-            ranked = [name for name in self.rank(pinned) if name not in overflow]
+            ranked = [name for name in self.rank([*self.held, *pinned]) if name not in overflow]
             keep, last = self._grow(pinned, ranked, last)
-        return Found(keep, sorted(overflow), first, last, self.rounds, len(self.indices))
+        return Found([*self.held, *keep], sorted(overflow), first, last, self.rounds, len(self.indices))
 
     def judge(self, kept: Sequence[str]) -> Judgement:
-        """The figures when these nodes are kept."""
+        """The figures when these nodes are kept, and those that always are."""
         self.rounds += 1
         self.say(self.rounds, f"{len(kept)} nodes in 32 bits")
         judgement = Judgement(self.gate)
         for index in self.indices:
             inputs = self.golden.sample(index).inputs
-            judgement.add(self._reference(index, inputs), self.emulator.run_all(inputs, kept))
+            judgement.add(self._reference(index, inputs), self.emulator.run_all(inputs, [*self.held, *kept]))
         return judgement
 
     def _reference(self, index: int, inputs: Mapping[str, Value]) -> Mapping[str, Value]:
@@ -99,18 +101,30 @@ class Search:
         return outputs
 
     def find_summed(self) -> list[str]:
-        """The means whose sum does not fit in 16 bits, in the model's order."""
+        """The means whose sum does not fit in 16 bits for one of the samples, in the model's order."""
+        if self._summed is None:
+            found = set[str]().union(*map(self._find_summed, self.indices)) if self.emulator.wiring.averages else ()
+            self._summed = [name for name in self.emulator.wiring.nodes if name in found]
+        return self._summed
+
+    def _find_summed(self, index: int) -> set[str]:
         averages, limit = self.emulator.wiring.averages, GREATEST[self.emulator.conversion.kind]
+        inputs = self.golden.sample(index).inputs
+        sizes = {name: value.size for name, value in inputs.items() if isinstance(value, np.ndarray)}
+        greatest: dict[str, float] = {}
+        made = {name for _, name in averages.values()}
         wanted = dict.fromkeys(name for pair in averages.values() for name in pair)
-        sizes, means = dict.fromkeys(wanted, 0), dict.fromkeys(wanted, 0.0)
-        for inputs, names in self._chunks([name for name in wanted if name in self.emulator.wiring.makers]):
-            for name, value in {**inputs, **self._fetch(inputs, None, names)}.items():
-                if name in wanted and isinstance(value, np.ndarray):
-                    finite = np.abs(value[np.isfinite(value)]).astype(np.float64)
-                    sizes[name] = max(sizes[name], value.size)
-                    means[name] = max(means[name], float(finite.max(initial=0.0)))
-        found = {node for node, (read, made) in averages.items() if means[made] * sizes[read] > limit * sizes[made]}
-        return [name for name in self.emulator.wiring.nodes if name in found]
+        for names in self._chunks([name for name in wanted if name in self.emulator.wiring.makers]):
+            for name, value in self._fetch(inputs, None, names).items():
+                if isinstance(value, np.ndarray):
+                    sizes[name] = value.size
+                if name in made and isinstance(value, np.ndarray):
+                    greatest[name] = float(np.abs(value[np.isfinite(value)]).max(initial=0.0))
+        return {
+            node
+            for node, (read, mean) in averages.items()
+            if greatest.get(mean, 0.0) * sizes.get(read, 0) > limit * sizes.get(mean, 1)
+        }
 
     def find_overflow(self) -> set[str]:
         """Nodes whose results do not fit in 16 bits, and those that read them; means whose sum does not."""
@@ -129,7 +143,7 @@ class Search:
     def _find_out_of_range(self, kept: set[str]) -> set[str]:
         limit = GREATEST[self.emulator.conversion.kind]
         found: set[str] = set()
-        for inputs, names in self._chunks(self.emulator.wiring.makers):
+        for inputs, names in self._all_chunks():
             for name, value in self._fetch(inputs, kept, names).items():
                 if isinstance(value, np.ndarray) and bool((np.isfinite(value) & (np.abs(value) > limit)).any()):
                     found.add(name)
@@ -140,26 +154,31 @@ class Search:
         self._sizes.update({name: value.nbytes for name, value in values.items() if isinstance(value, np.ndarray)})
         return values
 
-    def _chunks(self, wanted: Iterable[str]) -> Iterator[tuple[Mapping[str, Value], list[str]]]:
-        """Every sample with these inner values, in chunks that fit into memory."""
+    def _all_chunks(self) -> Iterator[tuple[Mapping[str, Value], list[str]]]:
+        """Every sample with all inner values, in chunks that fit into memory."""
         for index in self.indices:
             inputs = self.golden.sample(index).inputs
-            chunk: list[str] = []
-            room = _MAX_FETCHED_BYTES
-            for name in wanted:
-                size = self._sizes.get(name, _ASSUMED_BYTES)
-                if chunk and size > room:
-                    yield inputs, chunk
-                    chunk, room = [], _MAX_FETCHED_BYTES
-                chunk.append(name)
-                room -= size
-            if chunk:
-                yield inputs, chunk
+            for names in self._chunks(self.emulator.wiring.makers):
+                yield inputs, names
+
+    def _chunks(self, wanted: Iterable[str]) -> Iterator[list[str]]:
+        """These values, in chunks that fit into memory, by the sizes that they had last."""
+        chunk: list[str] = []
+        room = _MAX_FETCHED_BYTES
+        for name in wanted:
+            size = self._sizes.get(name, _ASSUMED_BYTES)
+            if chunk and size > room:
+                yield chunk
+                chunk, room = [], _MAX_FETCHED_BYTES
+            chunk.append(name)
+            room -= size
+        if chunk:
+            yield chunk
 
     def rank(self, kept: Sequence[str]) -> list[str]:
         """All nodes, the one that contributes most error first."""
         noise: dict[str, list[float]] = {name: [0.0, 0.0] for name in self.emulator.wiring.makers}
-        for inputs, names in self._chunks(self.emulator.wiring.makers):
+        for inputs, names in self._all_chunks():
             exact, rough = (self._fetch(inputs, choice, names) for choice in (None, kept))
             for name in names:
                 _add_noise(noise[name], exact[name], rough[name])

@@ -17,20 +17,26 @@ _TYPES: Final = frozenset({"to", "dtype", "output_datatype"})
 _GREATEST: Final = float(np.finfo(np.float32).max)
 
 
-def narrow_doubles(source: Path, target: Path) -> Path:
+def narrow_doubles(source: Path, target: Path) -> Path | None:
     """Write the model at `source` to `target` with float32 in place of float64, and return `target`. Inputs and outputs
-    keep their types. Numbers out of the range of float32 become its greatest.
+    keep their types, and optional inputs their defaults. Numbers out of the range of float32 become its greatest.
+
+    None where a port holds more than one tensor: such values of float64 stay what they are.
     """
     linked = open_linked(source)
     model = linked.model
+    ports = [*model.graph.input, *model.graph.output]
+    if any(port.type.WhichOneof("value") != "tensor_type" for port in ports):
+        return None
+    inputs = {port.name for port in model.graph.input}
+    defaults = {tensor.name for tensor in model.graph.initializer if tensor.name in inputs}
     for tensor in iterate_tensors(model):
-        if tensor.data_type == TensorProto.DOUBLE:
+        if tensor.data_type == TensorProto.DOUBLE and tensor.name not in defaults:
             _narrow(tensor, linked)
     for node in iterate_nodes(model):
         for attribute in node.attribute:
             if attribute.name in _TYPES and attribute.i == TensorProto.DOUBLE:
                 attribute.i = TensorProto.FLOAT
-    ports = [*model.graph.input, *model.graph.output]
     kept = {port.name for port in ports if _is_double(port)}
     for info in _inner_values(model):
         if _is_double(info):
@@ -75,8 +81,10 @@ def _cast_ports(model: ModelProto, kept: set[str]) -> None:
 
 
 def _rename(graph: GraphProto, names: dict[str, str]) -> None:
+    inputs = {port.name for port in graph.input}
     for tensor in graph.initializer:
-        tensor.name = names.get(tensor.name, tensor.name)
+        if tensor.name not in inputs:
+            tensor.name = names.get(tensor.name, tensor.name)
     for node in graph.node:
         for place, name in enumerate(node.input):
             node.input[place] = names.get(name, name)

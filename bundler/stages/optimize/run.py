@@ -40,8 +40,8 @@ def run(request: StageRequest, report: Report) -> StageResult:
     with tempfile.TemporaryDirectory(dir=request.output) as scratch:
         notes, folded = _notes(before), True
         if options.single_precision:
-            source = narrow_doubles(source, Path(scratch) / "single.onnx")
-            notes = (*notes, _NARROWED)
+            narrowed = narrow_doubles(source, Path(scratch) / "single.onnx")
+            source, notes = (narrowed, (*notes, _NARROWED)) if narrowed else (source, notes)
         saved = source
         if options.level != "none":
             saved = Path(scratch) / f"{source.name}.optimised"

@@ -137,9 +137,9 @@ def test_a_run_of_the_bundle_itself_is_shown_with_the_gate_that_ships() -> None:
     assert "on the device" not in "".join(accuracy_lines(found))
 
 
-def test_figures_of_a_bundle_that_was_not_run_are_of_this_machine() -> None:
+def test_figures_of_a_bundle_that_was_not_run_are_of_its_build() -> None:
     gate = Gate(default=FLOAT)
-    assert find(JUDGED, gate=gate, provider="Gpu").place == "on this machine, by onnxruntime 1.31.1"
+    assert find(JUDGED, gate=gate, provider="Gpu").place == "when it was built, by onnxruntime 1.31.1"
     assert find(JUDGED, gate=gate, provider="Gpu", run=True).place == ""
 
 

@@ -68,15 +68,15 @@ def test_no_size_is_published_that_the_golden_set_contradicts(declared: Any, giv
 def test_sizes_of_inputs_that_share_a_name_and_differ_are_published_without_it() -> None:
     """A singing model names its phonemes and its notes alike: the loaders refused the only inputs that it has."""
     ports = (port("phonemes", "n"), port("notes", "batch", "n"), port("rest", "batch", 4))
-    signature = Signature(inputs=ports, outputs=(port("y", "batch"),))
+    signature = Signature(inputs=ports, outputs=(port("y", "batch"), port("z", "n")))
     found = find_contradicted(
         signature,
         [
-            {"phonemes": (3,), "notes": (1, 3), "rest": (1, 4), "y": (1,)},
-            {"phonemes": (8,), "notes": (1, 4), "rest": (1, 4), "y": (1,)},
+            {"phonemes": (3,), "notes": (1, 3), "rest": (1, 4), "y": (1,), "z": (3,)},
+            {"phonemes": (8,), "notes": (1, 4), "rest": (1, 4), "y": (1,), "z": (8,)},
         ],
     )
-    assert found == {"phonemes": (None,), "notes": ("batch", None)}
+    assert found == {"phonemes": (None,), "notes": ("batch", None), "z": (None,)}
     fixed = fix_signature(signature, [FixedSize(name="batch", size=1, by="user", axes={"notes": (0,), "rest": (0,)})])
     shapes = [one.type.shape for one in correct_shapes(fixed, found).inputs]
     assert shapes == [(None,), (1, None), (1, 4)]

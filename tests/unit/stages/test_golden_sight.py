@@ -95,6 +95,15 @@ def test_larger_sizes_are_those_of_use(tmp_path: Path) -> None:
     assert sizes(tmp_path / "texts", same(FRAMES), rounds=True) == [(1, 2), (8, 16, 32, 128, 256)]
 
 
+def test_the_larger_sample_is_a_scene(tmp_path: Path) -> None:
+    """A detector answers nothing to noise, at any size."""
+    call_stage("record_golden", tmp_path / "golden", {"model": models.save(same(IMAGE), tmp_path)})
+    golden = read_golden(tmp_path / "golden" / "index.json")
+    images = [golden.sample(index).inputs["x"] for index in range(len(golden.entries))]
+    (large,) = (image for image in images if image.shape[-1] == 224)
+    assert np.abs(np.diff(large, axis=-1)).mean() < 0.3 * large.std(), "neighbours are alike"
+
+
 def test_the_larger_sizes_have_a_budget(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Counted, not measured."""
     frugal = Limits(samples=1, multiplications=1_500_000_000, byte_size=400_000)

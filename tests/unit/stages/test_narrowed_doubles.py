@@ -54,7 +54,9 @@ def outer() -> ModelProto:
 def test_outputs_and_ports_stay(tmp_path: Path, make: Callable[[], ModelProto]) -> None:
     source = models.save(make(), tmp_path)
     first = onnxruntime.InferenceSession(source)
-    second = onnxruntime.InferenceSession(narrow_doubles(source, tmp_path / "narrow.onnx"))
+    narrowed = narrow_doubles(source, tmp_path / "narrow.onnx")
+    assert narrowed is not None
+    second = onnxruntime.InferenceSession(narrowed)
     for ports in ("get_inputs", "get_outputs"):
         pairs = zip(getattr(first, ports)(), getattr(second, ports)(), strict=True)
         assert all((one.name, one.type, one.shape) == (two.name, two.type, two.shape) for one, two in pairs)
@@ -71,3 +73,22 @@ def test_nothing_inside_is_float64(tmp_path: Path) -> None:
     assert [note.text for note in result.notes] == [
         "what the model computes in float64 is computed in float32, because the provider has no float64"
     ]
+
+
+def test_an_optional_input_keeps_its_default(tmp_path: Path) -> None:
+    model = outer()
+    model.graph.input.append(helper.make_tensor_value_info("two", DOUBLE, [1]))
+    source = models.save(model, tmp_path)
+    narrowed = narrow_doubles(source, tmp_path / "narrow.onnx")
+    assert narrowed is not None
+    x = np.linspace(-1, 1, 4)
+    for given in ({"x": x}, {"x": x, "two": np.array([5.0])}):
+        before, after = (onnxruntime.InferenceSession(path).run(None, given) for path in (source, narrowed))
+        np.testing.assert_allclose(before, after, rtol=1e-6)
+
+
+def test_ports_of_more_than_one_tensor_stay(tmp_path: Path) -> None:
+    node = helper.make_node("SequenceConstruct", ["x"], ["y"])
+    x, y = helper.make_tensor_value_info("x", DOUBLE, [2]), helper.make_tensor_sequence_value_info("y", DOUBLE, [2])
+    source = models.save(models.make_model([node], [x], [y]), tmp_path)
+    assert narrow_doubles(source, tmp_path / "narrow.onnx") is None

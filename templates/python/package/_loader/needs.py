@@ -44,7 +44,9 @@ def load_library(name: str) -> object:
 
 def _list_installed(name: str) -> Iterator[str]:
     for package, folder in _PIP_FOLDERS:
-        spec = find_spec(package)
+        spec = None
+        with suppress(ImportError, ValueError):  # another package that is half installed is none
+            spec = find_spec(package)
         for root in (spec and spec.submodule_search_locations) or ():
             yield from iglob(os.path.join(escape(root), folder, escape(name)))
 

@@ -46,6 +46,7 @@ def open_original(path: str, variant: Variant) -> ort.InferenceSession:
     _tune(options, variant.tuning, {})
     if variant.uses_plugins:
         return _open(path, variant, options, [])
+    _load_needed(variant)
     return ort.InferenceSession(path, options, providers=variant.provider_names)
 
 
@@ -104,7 +105,15 @@ def list_assigned(session: ort.InferenceSession) -> list[tuple[str, str]]:
     return [(part.ep_name, node.op_type) for part in (() if ask is None else ask()) for node in part.get_nodes()]
 
 
+def _load_needed(variant: Variant) -> None:
+    if variant.requires.get("needs"):
+        from .needs import load_needed
+
+        load_needed(variant)
+
+
 def _open(path: str, variant: Variant, options: ort.SessionOptions, disabled: list[str]) -> ort.InferenceSession:
+    _load_needed(variant)
     if variant.uses_plugins:
         from .plugins import add_providers
 

@@ -176,10 +176,6 @@ def find_obstacle(variant: Variant) -> str | None:
         return f"it is for {' or '.join(requires['machines'])}, this is {platform.machine()}"
     if ort.__version__ != requires["runtime"]:
         return f"it was built for onnxruntime {requires['runtime']}; found {ort.__version__}"
-    if requires.get("needs"):
-        from .needs import load_needed
-
-        load_needed(variant)
     if variant.uses_plugins:
         from .plugins import find_plugin_obstacle
 

@@ -222,7 +222,7 @@ def test_the_search_keeps_what_overflows_and_no_more(tmp_path: Path) -> None:
     np.testing.assert_allclose(run(tmp_path / "out" / "model.onnx", rows(4)), run(path, rows(4)), rtol=5e-3)
 
 
-def averaging() -> ModelProto:
+def averaging(*, width: int | str = 256) -> ModelProto:
     """A mean of squares that fits in 16 bits, and whose sum does not."""
     nodes = [
         helper.make_node("Mul", ["x", "big"], ["up"], name="up"),
@@ -233,7 +233,7 @@ def averaging() -> ModelProto:
         helper.make_node("Add", ["root", "small"], ["y"], name="add"),
     ]
     weights = (models.tensor("big", np.array([50], np.float32)),)
-    return models.make_model(nodes, [models.value("x", ["batch", 256])], [models.value("y", ["batch", 1])], weights)
+    return models.make_model(nodes, [models.value("x", ["batch", width])], [models.value("y", ["batch", 1])], weights)
 
 
 @pytest.mark.parametrize("search", [True, False])
@@ -244,6 +244,31 @@ def test_a_mean_whose_sum_overflows_is_found_although_its_result_fits(tmp_path: 
     result = convert(path, tmp_path / "out", samples, search=search, **({"gate": HALF} if search else {}))
     assert result.facts["overflowing"] == ["mean"]
     assert result.facts["kept"] == (["mean"] if search else [])
+
+
+def test_a_mean_whose_sum_overflows_stays_kept_beside_what_a_search_finds(tmp_path: Path) -> None:
+    """The emulation does not see what the mean costs, so that no round may drop it."""
+    nodes = [
+        *averaging().graph.node[:5],
+        helper.make_node("Mul", ["x", "root"], ["scaled"], name="scaled"),
+        helper.make_node("Add", ["scaled", "huge"], ["far"], name="far"),
+        helper.make_node("Sub", ["far", "huge"], ["y"], name="back"),
+    ]
+    weights = (models.tensor("big", np.array([50], np.float32)), models.tensor("huge", np.array([60000], np.float32)))
+    x, y = (models.value(name, ["batch", 256]) for name in "xy")
+    path = models.save(models.make_model(nodes, [x], [y], weights), tmp_path)
+    samples = write_samples(tmp_path / "samples", path, [rows(256, seed=seed) for seed in range(2)])
+    result = convert(path, tmp_path / "out", samples, search=True, gate=HALF)
+    assert {"mean", "far", "back"} <= set(result.facts["kept"])
+
+
+def test_a_sum_is_that_of_its_own_sample(tmp_path: Path) -> None:
+    """Another sample has more rows, and so a smaller share of values for each mean."""
+    path = models.save(averaging(width="width"), tmp_path)
+    wide = {"x": np.full((1, 256), 0.36, np.float32)}
+    many = {"x": np.full((4, 64), 0.1, np.float32)}
+    samples = write_samples(tmp_path / "samples", path, [wide, many])
+    assert convert(path, tmp_path / "out", samples).facts["overflowing"] == ["mean"]
 
 
 def cancelling() -> ModelProto:
