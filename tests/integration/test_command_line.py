@@ -125,8 +125,8 @@ def test_a_deleted_report_is_written_again_and_no_other_is_announced(
     report = tmp_path / "out" / "mlp-linux-x64.report"
     shutil.rmtree(report)
     again = cold.run(*options).expect(0)
-    announced = [line.strip() for line in again.out.splitlines() if line.startswith("  report")]
-    assert announced == [f"report {report / 'report.html'}"]
+    announced = [line for line in again.out.splitlines() if line.startswith("  Report")]
+    assert announced == [f"  Report    {report / 'report.html'}"]
     assert (report / "report.html").is_file()
     assert "report.html is missing: writing the bundle" in again.err
     assert "up to date" in cold.run(*options).expect(0).out

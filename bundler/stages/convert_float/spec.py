@@ -21,8 +21,9 @@ SPEC = StageSpec(
 and `weight_bytes_after` of all 32-bit weights; `clamped` (values out of range, by weight); `kept` (nodes that stay in
 32 bits, by name) and `kept_operators` (those without a 16-bit form); `runs_on_cpu`; `bytes` (all files).
 
-With samples, `figures` (by output, before any search, in which means whose sums overflow are kept) and `overflowing` (nodes whose results are out of range, or that
-read such values); after a search, `search`: `rounds`, `samples`, `nodes` (of the model) and `figures` (of the result).
+With samples, `figures` (by output, before any search, in which means whose sums overflow are kept) and `overflowing`
+(nodes whose results are out of range, or that read such values); after a search, `search`: `rounds`, `samples`, `nodes`
+(of the model) and `figures` (of the result).
 Figures are those of the emulated device.
 """
 

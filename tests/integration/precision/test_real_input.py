@@ -135,7 +135,7 @@ def test_digits_are_still_read_and_the_accuracy_before_and_after_is_reported(
     assert all(number in sentence for number in (*reported, str(SAMPLES)))
     again = bundler.run("build", *place.arguments(*asked, output=tmp_path)).expect(0).out
     assert "up to date" in again
-    assert f"metric of cpu {reported[0]} (original model {reported[1]})" in again
+    assert f"Metric    cpu: {reported[0]} (original model {reported[1]})" in again
 
 
 def test_a_metric_that_asks_for_more_than_the_model_has_ends_the_build(

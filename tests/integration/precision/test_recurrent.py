@@ -62,7 +62,7 @@ def test_an_error_that_grows_over_the_stream_is_a_line_on_the_screen(
     setting = ("--set", "precision.method=dynamic-int8", "--state", "h0=hn", "--no-prove", "-o", tmp_path / "out")
     built = bundler.run("build", path, *here, *setting).expect(0)
     assert "cpu: gate passed against the original model, 16 steps of a stream" in built.out
-    assert "the error of cpu grows over the stream: " in built.out
+    assert "the error grows over the stream: " in built.out
     assert "longer streams were not compared" in built.out
     (readme,) = (tmp_path / "out").glob("*/README.md")
     assert "16 seeded inputs, the steps of one stream" in readme.read_text("utf-8")
