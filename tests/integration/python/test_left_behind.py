@@ -60,7 +60,7 @@ def test_a_file_that_a_bundle_adds_to_a_shared_package_does_not_run_in_the_next(
     asked: EmitRequest, tmp_path: Path, kind: str
 ) -> None:
     cache, trace = tmp_path / "cache", tmp_path / "trace"
-    stranger, own = emit(replace(asked, format="wheel"), tmp_path / "stranger"), emit(asked, tmp_path / "own")
+    stranger, own = (emit(replace(asked, format="wheel"), tmp_path / name) for name in ("stranger", "own"))
     shutil.copytree(asked.environments.root / "packages", cache / "packages")
     code = TRACE.format(trace=str(trace))
     if kind == "byte code":
