@@ -155,7 +155,7 @@ def test_a_library_of_another_packages_compiler_is_shipped_and_another_compiler_
     assert (made["digest"], made["size"]) == (step["artifact"], library.stat().st_size)
     assert set(step["versions"]) == {"acme-cc", "onnx"}
     models = bundle / "models"
-    assert f"→ {round(sum(file.stat().st_size for file in (models / 'npu').iterdir()) / 1000)} kB; bundle" in said
+    assert f"model {round(sum(file.stat().st_size for file in (models / 'npu').iterdir()) / 1000)} kB (was" in said
     plan = "bundler plan model.onnx --target ./acme-board.toml"
     assert re.search(r"npu/acme_table +cached", follower.run(plan))
     other = follower.python.parent / "cc"
