@@ -24,7 +24,6 @@ os.environ["ORT_DISABLE_TELEMETRY"] = "1"
 # Byte code goes to one folder beside the environment, for every process alike: none of them compiles what another has
 # compiled, and bundles that a test runs where they lie stay as their manifest lists them.
 BYTE_CODE = Path(sys.prefix) / "bytecode"
-BYTE_CODE.mkdir(exist_ok=True)  # now, so that no command finds the folder above it changed by another
 os.environ["PYTHONPYCACHEPREFIX"] = sys.pycache_prefix = str(BYTE_CODE)
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False

@@ -100,7 +100,7 @@ def test_what_is_said_of_all_counts_files_once_and_names_those_that_are_meant(wa
     models = [f"{name}={folder / file}.onnx" for name, file in (("a", "wide"), ("b", "wide"), ("c", "same"))]
     arguments = ("--bundle", "trio", "-t", "linux-x64", "--set", ONE_PYTHON, "-o", folder / "out", "--dim", "n=2")
     built = warm.run("build", *models, *arguments).expect(0)
-    assert "→ 1.4 MB; bundle" in built.out
+    assert "model 1.4 MB (was " in built.out
     manifest = read(folder / "out" / "trio-linux-x64" / "bundle.json")
     assert manifest["proof"]["level"] == "ran-unchecked"
     assert manifest["proof"]["reason"].endswith(": c/cpu")
