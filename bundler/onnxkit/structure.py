@@ -111,6 +111,15 @@ def rename_captures(graph: GraphProto, names: Mapping[str, str]) -> None:
         value.name = seen.get(value.name, value.name)
 
 
+def free_prefix(model: ModelProto, prefix: str) -> str:
+    """`prefix`, made longer until no name in the model begins with it."""
+    taken = {name for node in iterate_nodes(model) for name in (*node.input, *node.output)}
+    taken |= {info.name for graph in iterate_graphs(model) for info in (*graph.input, *graph.output)}
+    while any(name.startswith(prefix) for name in taken):
+        prefix += "_"
+    return prefix
+
+
 def iterate_graphs(model: ModelProto) -> Iterator[GraphProto]:
     """The main graph and every graph nested in it or in the model's functions."""
     yield from _nested(model.graph)

@@ -347,15 +347,20 @@ def _hint_after(failed: Sequence[VariantProof], parts: Sequence[BuiltPart]) -> s
     hints = dict.fromkeys(
         hint
         for part in parts
-        if (variants := {proof.variant for proof in failed if proof.component == part.prepared.plan.name})
+        if (variants := _name_failed(part, failed))
         for hint in (*_list_wider_precisions(part, variants), *_list_remedies(part, variants))
     )
     return "; ".join((*hints, "the output folder was not changed"))
 
 
+def _name_failed(part: BuiltPart, failed: Sequence[VariantProof]) -> set[str]:
+    """The variants of this component that failed."""
+    return {proof.variant for proof in failed if proof.component == part.prepared.plan.name}
+
+
 def _list_doubles(part: BuiltPart, failed: Sequence[VariantProof]) -> Sequence[str]:
     """Where the component has float64: in inputs and outputs alone, where the inside was narrowed."""
-    names = {proof.variant for proof in failed if proof.component == part.prepared.plan.name}
+    names = _name_failed(part, failed)
     if not any(step.options.get("single_precision") and step.variant in names for step in part.prepared.plan.steps):
         return part.prepared.facts.doubles
     signature = part.prepared.facts.signature
@@ -365,7 +370,7 @@ def _list_doubles(part: BuiltPart, failed: Sequence[VariantProof]) -> Sequence[s
 
 def _is_accelerated(part: BuiltPart, failed: Sequence[VariantProof]) -> bool:
     """Whether a variant of this component that failed is for more than a CPU."""
-    names = {proof.variant for proof in failed if proof.component == part.prepared.plan.name}
+    names = _name_failed(part, failed)
     return any(
         variant.name in names and not {entry.name for entry in variant.providers[:1]} <= {CPU.name, WASM.name}
         for variant in part.prepared.plan.variants

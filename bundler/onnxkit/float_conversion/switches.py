@@ -17,8 +17,7 @@ from bundler.onnxkit.float_conversion.narrow import GREATEST, ONNX_TYPES
 from bundler.onnxkit.float_conversion.value_types import float_values
 from bundler.onnxkit.structure import (
     captured_names,
-    iterate_graphs,
-    iterate_nodes,
+    free_prefix,
     lift_constants,
     rename_captures,
     standard_opset,
@@ -80,7 +79,7 @@ class _Builder:
     def __init__(self, model: ModelProto, conversion: Conversion, clamped: set[str]) -> None:
         self.graph, self.conversion, self.clamped = model.graph, conversion, clamped
         self.floats = float_values(model)
-        self.mark = _free_mark(model)
+        self.mark = free_prefix(model, "emulated ")
         self.wiring = Wiring()
         self.rounded: set[str] = set()
         self.added: list[NodeProto] = []
@@ -151,13 +150,3 @@ class _Builder:
             source = clamped
         yield helper.make_node("Cast", [source], [narrow], to=ONNX_TYPES[self.conversion.kind])
         yield helper.make_node("Cast", [narrow], [f"{self.mark}rounded {name}"], to=TensorProto.FLOAT)
-
-
-def _free_mark(model: ModelProto) -> str:
-    """A prefix that no name in the model has."""
-    taken = {name for node in iterate_nodes(model) for name in (*node.input, *node.output)}
-    taken |= {info.name for graph in iterate_graphs(model) for info in (*graph.input, *graph.output)}
-    mark = "emulated "
-    while any(name.startswith(mark) for name in taken):
-        mark += "_"
-    return mark

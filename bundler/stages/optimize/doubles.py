@@ -10,7 +10,14 @@ import numpy as np
 from onnx import GraphProto, ModelProto, TensorProto, ValueInfoProto, helper, numpy_helper
 
 from bundler.onnxkit.linked_models import LinkedModel, open_linked, write_linked
-from bundler.onnxkit.structure import iterate_graphs, iterate_nodes, iterate_tensors, rename_captures, subgraphs
+from bundler.onnxkit.structure import (
+    free_prefix,
+    iterate_graphs,
+    iterate_nodes,
+    iterate_tensors,
+    rename_captures,
+    subgraphs,
+)
 
 _TYPES: Final = frozenset({"to", "dtype", "output_datatype"})
 """Attributes that hold the type of a node's output."""
@@ -65,9 +72,7 @@ def _inner_values(model: ModelProto) -> Iterator[ValueInfoProto]:
 
 def _cast_ports(model: ModelProto, kept: set[str]) -> None:
     """Put a cast behind each input and before each output of `kept`, the ports of float64."""
-    graph, mark = model.graph, "single "
-    while any(name.startswith(mark) for node in iterate_nodes(model) for name in (*node.input, *node.output)):
-        mark += "_"
+    graph, mark = model.graph, free_prefix(model, "single ")
     inputs = [port.name for port in graph.input if port.name in kept]
     outputs = [port.name for port in graph.output if port.name in kept and port.name not in inputs]
     _rename(graph, {name: f"{mark}{name}" for name in (*inputs, *outputs)})

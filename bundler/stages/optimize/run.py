@@ -38,14 +38,13 @@ def run(request: StageRequest, report: Report) -> StageResult:
     before = read_structure(source)
     report(0.0, "optimising")
     with tempfile.TemporaryDirectory(dir=request.output) as scratch:
-        notes, folded = _notes(before), True
-        if options.single_precision:
-            narrowed = narrow_doubles(source, Path(scratch) / "single.onnx")
-            source, notes = (narrowed, (*notes, _NARROWED)) if narrowed else (source, notes)
+        structure, notes, folded = before, _notes(before), True
+        if options.single_precision and (narrowed := narrow_doubles(source, Path(scratch) / "single.onnx")):
+            source, structure, notes = narrowed, read_structure(narrowed), (*notes, _NARROWED)
         saved = source
         if options.level != "none":
             saved = Path(scratch) / f"{source.name}.optimised"
-            folded = _optimize(source, read_structure(source), saved, options)
+            folded = _optimize(source, structure, saved, options)
         report(0.6, "writing the canonical form")
         target = request.output / ENTRY
         after = canonicalize(
